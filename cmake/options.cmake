@@ -1,0 +1,32 @@
+# Warnings, hardening, sanitizers, linker and cache: one interface target that every other target links.
+add_library(sandboxd_options INTERFACE)
+target_compile_options(sandboxd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+target_compile_definitions(
+    sandboxd_options
+    INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
+              BOOST_ASIO_DISABLE_BOOST_COROUTINE _GNU_SOURCE)
+
+find_program(SANDBOXD_LLD NAMES ld.lld-19 ld.lld)
+if(SANDBOXD_LLD)
+    target_link_options(sandboxd_options INTERFACE --ld-path=${SANDBOXD_LLD})
+endif()
+
+find_program(SANDBOXD_CCACHE ccache)
+if(SANDBOXD_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+        "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" ${SANDBOXD_CCACHE})
+endif()
+
+if(SANDBOXD_SANITIZE)
+    target_compile_options(sandboxd_options INTERFACE -fsanitize=${SANDBOXD_SANITIZE} -fno-omit-frame-pointer
+                                                      -fno-sanitize-recover=all)
+    target_link_options(sandboxd_options INTERFACE -fsanitize=${SANDBOXD_SANITIZE})
+endif()
+
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(sandboxd_options INTERFACE -g1 -fstack-protector-strong -fstack-clash-protection
+                                                      -fcf-protection=full -fPIE)
+    target_compile_definitions(sandboxd_options INTERFACE _FORTIFY_SOURCE=2 _GLIBCXX_ASSERTIONS)
+    target_link_options(sandboxd_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
