@@ -6,6 +6,9 @@ import time
 
 import pytest
 
+from harness.client import marker
+from harness.host import host_processes
+
 SESSION_INFO = {"session_id", "runtime", "tenant", "alive", "state", "created_at", "last_activity", "idle_seconds",
                 "usage"}
 POLICY = {"runtimes", "default_runtime", "max_sessions", "max_open_sessions", "max_sessions_per_tenant",
@@ -342,11 +345,12 @@ def test_n16_4_a_closed_sessions_token_stays_404_after_a_restart(services):
 
 def test_2_12_closing_ends_the_processes_of_the_sandbox(service):
     session = service.open()
-    session.sh("setsid sleep 9731 >/dev/null 2>&1 & (sleep 9732 >/dev/null 2>&1 &) ; true")
-    assert session.running("9731") and session.running("9732")
+    one, two = marker(), marker()
+    session.sh(f"setsid sleep {one} >/dev/null 2>&1 & (sleep {two} >/dev/null 2>&1 &) ; true")
+    assert session.running(one) and session.running(two)
+    assert host_processes(one) and host_processes(two)
     assert session.close().status == 204
-    from harness.host import host_processes
-    assert host_processes("9731") == [] and host_processes("9732") == []
+    assert host_processes(one) == [] and host_processes(two) == []
 
 
 def test_n16_32_closing_ends_a_running_command_promptly(service):

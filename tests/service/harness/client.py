@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import random
 import socket
 import uuid
 
@@ -153,6 +154,11 @@ class Raw:
 
 def run_id():
     return uuid.uuid4().hex
+
+
+def marker():
+    """A number of seconds for `sleep` that no other test, here or beside us, uses: finds its process again."""
+    return str(random.SystemRandom().randint(10**8, 10**9))
 
 
 class Session:
