@@ -70,3 +70,19 @@ def sandbox_init(pid):
             if line.startswith("NSpid:") and line.split()[-1] == "1":
                 return one
     raise AssertionError(f"no PID 1 beside {pid}")
+
+
+def sandboxes_of(directory):
+    """The sandboxes of a service, as their pid namespaces: told by mounts that lie in the service's directory."""
+    own = os.readlink("/proc/self/ns/pid")
+    found = set()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            namespace = os.readlink(f"/proc/{entry}/ns/pid")
+            if namespace != own and str(directory) in Path(f"/proc/{entry}/mountinfo").read_text(errors="replace"):
+                found.add(namespace)
+        except OSError:
+            continue
+    return found
