@@ -1,6 +1,8 @@
 """Contract 1.5.5, 1.5.6, 3.12; N8, N16.21 to N16.23, N19.13 (H.N.84, H.N.90 to H.N.94); rules of N15 that apply."""
 
 import json
+import os
+import signal
 import threading
 import time
 
@@ -355,8 +357,6 @@ def test_3_12_7_the_sandbox_dies_under_a_command(service):
     thread = start(session, ["sleep", mark])
     until(lambda: host_processes(mark), what="the run")
     watch = Stopwatch()
-    import os
-    import signal
     os.kill(sandbox_init(host_processes(mark)[0]), signal.SIGKILL)
     thread.join(10)
     assert watch.seconds < 5
@@ -402,3 +402,25 @@ def test_an_image_without_a_shell_still_runs_programs(service):
         mark = marker()
         assert session.run(["/tool", "sleep", mark], timeout=0.5)["timed_out"] is True
         assert host_processes(mark) == []
+
+
+def test_n16_1_exec_heals_what_run_calls_gone(service):
+    """H.N.80: one situation, two generations of clients, two answers; afterwards the session is an ordinary one."""
+    mark = marker()
+    session = service.open()
+    session.sh(f"echo old >/tmp/f; sleep {mark} >/dev/null 2>&1 &")
+    os.kill(sandbox_init(host_processes(mark)[0]), signal.SIGKILL)
+    until(lambda: not session.info()["alive"], what="the death to be seen")
+    assert session.request("POST", "/run", {"argv": ["true"], "run_id": run_id()}).status == 410
+    assert session.exec("cat /tmp/f")["exit_code"] == 1
+    assert session.info()["alive"] is True
+    assert session.run(["echo", "healed"])["stdout"] == "healed\n"
+    assert session.close().status == 204
+
+
+def test_n16_8_a_death_is_seen_within_a_second(service):
+    mark = marker()
+    with service.open() as session:
+        session.sh(f"sleep {mark} >/dev/null 2>&1 &")
+        os.kill(sandbox_init(host_processes(mark)[0]), signal.SIGKILL)
+        until(lambda: session.info()["alive"] is False, seconds=2, what="alive: false")

@@ -1,6 +1,10 @@
 """Root file systems for `dir:` images, made from what the machine has."""
 
+import hashlib
+import io
+import json
 import subprocess
+import tarfile
 from pathlib import Path
 
 BUSYBOX = "/bin/busybox"
@@ -59,3 +63,62 @@ def scratch(path):
     subprocess.run(["clang-19", "-Os", "-static", "-o", path / "tool", source], check=True, timeout=60)
     source.unlink()
     return path
+
+
+def _blob(layout, data):
+    digest = hashlib.sha256(data).hexdigest()
+    (layout / "blobs/sha256").mkdir(parents=True, exist_ok=True)
+    (layout / "blobs/sha256" / digest).write_bytes(data)
+    return {"digest": f"sha256:{digest}", "size": len(data)}
+
+
+def _layer(tree):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        tar.add(tree, arcname=".", filter=_as_root)
+    return buffer.getvalue()
+
+
+def _as_root(entry):
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry
+
+
+def _image_config(layer, config):
+    return json.dumps({"architecture": "amd64", "os": "linux", "config": config,
+                       "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}).encode()
+
+
+def oci_layout(path, tree, tags):
+    """An OCI layout; `tags` maps a tag to the image's own configuration (Env, User, Entrypoint, ...)."""
+    layout = Path(path)
+    layout.mkdir(parents=True)
+    layer = _layer(tree)
+    described = {"mediaType": "application/vnd.oci.image.layer.v1.tar", **_blob(layout, layer)}
+    manifests = []
+    for tag, config in tags.items():
+        manifest = json.dumps({
+            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": {"mediaType": "application/vnd.oci.image.config.v1+json",
+                       **_blob(layout, _image_config(layer, config))},
+            "layers": [described]}).encode()
+        manifests.append({"mediaType": "application/vnd.oci.image.manifest.v1+json", **_blob(layout, manifest),
+                          "annotations": {"org.opencontainers.image.ref.name": tag}})
+    (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+    (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": manifests}))
+    return layout
+
+
+def docker_archive(path, tree, config):
+    """What `docker save` writes."""
+    layer = _layer(tree)
+    data = _image_config(layer, config)
+    name = hashlib.sha256(data).hexdigest() + ".json"
+    manifest = json.dumps([{"Config": name, "RepoTags": ["mine:latest"], "Layers": ["layer.tar"]}]).encode()
+    with tarfile.open(path, "w") as tar:
+        for member, content in ((name, data), ("layer.tar", layer), ("manifest.json", manifest)):
+            entry = tarfile.TarInfo(member)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return Path(path)
