@@ -3,11 +3,13 @@
 import hashlib
 import io
 import json
+import platform
 import subprocess
 import tarfile
 from pathlib import Path
 
 BUSYBOX = "/bin/busybox"
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 
 # The one program of the image without a shell. First argument: what to do.
 TOOL = r"""
@@ -86,7 +88,7 @@ def _as_root(entry):
 
 
 def _image_config(layer, config):
-    return json.dumps({"architecture": "amd64", "os": "linux", "config": config,
+    return json.dumps({"architecture": ARCHITECTURE, "os": "linux", "config": config,
                        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}).encode()
 
 
