@@ -3,29 +3,20 @@
 Other runs may be going on beside this one, so only what can be traced to this run counts: by its scratch directory
 (which every state directory of the tests lies in) or by being new, ours by name, and used by nobody."""
 
-import fcntl
 import os
 import time
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
-CLAIMS = "sandboxd"
+CLAIMS = Path("/run/sandboxd")
 
 
 def _cgroups():
-    found = set()
-    for directory, names, _ in os.walk(CGROUPS):
-        found.update(os.path.join(directory, name) for name in names if "sandboxd" in name)
-    return found
-
-
-def _claims():
-    return {str(path) for path in Path("/run").glob("*sandboxd*/**/*") if path.is_file()} | {
-        str(path) for path in Path("/run").glob("*sandboxd*") if path.is_file()}
+    return {directory for directory, _, _ in os.walk(CGROUPS) if "sandboxd" in directory}
 
 
 def snapshot():
-    return {"cgroups": _cgroups(), "claims": _claims()}
+    return {"cgroups": _cgroups()}
 
 
 def _read(path):
@@ -69,16 +60,10 @@ def _abandoned_cgroups(before):
     return sorted(path for path in _cgroups() - before if os.path.isdir(path) and not in_use(path))
 
 
-def _abandoned_claims(before):
-    found = []
-    for path in sorted(_claims() - before):
-        try:
-            with open(path, "rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found.append(path)
-        except OSError:
-            continue  # held by somebody alive, or gone
-    return found
+def _claims(scratch):
+    """A claim of a uid range names the state directory of its service."""
+    return sorted(f"{path}: {text.decode(errors='replace')}" for path in CLAIMS.glob("**/*") if path.is_file()
+                  for text in [_read(path)] if str(scratch).encode() in text)
 
 
 def compare(before, scratch, root, patience=10):
@@ -89,7 +74,7 @@ def compare(before, scratch, root, patience=10):
             ("processes", processes_of(scratch, Path(root) / "build")),
             ("mounts", _mounts(scratch)),
             ("cgroups", _abandoned_cgroups(before["cgroups"])),
-            ("claims of uid ranges", _abandoned_claims(before["claims"])),
+            ("claims of uid ranges", _claims(scratch)),
             ("temporary files", sorted(str(path) for path in Path(scratch).iterdir())),
         ]
         if not any(found for _, found in kinds) or time.monotonic() > deadline:
