@@ -27,8 +27,8 @@ enum class errc {
 /// "invalid", "not_found", ...
 const char* name_of(errc code) noexcept;
 
-/// An expected failure. `message` is a sentence for a person that names the thing and, where there is one, the way
-/// out. It may hold host paths: whatever answers a client decides what it shows.
+/// An expected failure. `message` is a sentence for a person that names the thing and, where there is one,
+/// the way out. It may hold host paths: whatever answers a client decides what it shows.
 struct error {
     errc code = errc::internal;
     std::string message;

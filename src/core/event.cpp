@@ -1,0 +1,115 @@
+#include "core/event.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+
+namespace sandboxd::core {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto never = std::chrono::steady_clock::time_point::max();
+
+/// A wait that ended early is a wake-up or a cancellation of the coroutine; the latter must not look like a
+/// wake-up.
+task<void> throw_if_cancelled() {
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) {
+        throw boost::system::system_error(asio::error::operation_aborted);
+    }
+}
+
+} // namespace
+
+event::event(const asio::any_io_executor& executor) : timer_(executor, never) {}
+
+void event::set() {
+    set_ = true;
+    timer_.cancel();
+}
+
+task<void> event::wait() {
+    while (!set_) {
+        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await throw_if_cancelled();
+    }
+}
+
+task<bool> event::wait_for(std::chrono::steady_clock::duration limit) {
+    // A timer of its own for the deadline: the shared one belongs to all waiters.
+    const auto until = std::chrono::steady_clock::now() + limit;
+    asio::steady_timer deadline(timer_.get_executor(), until);
+    bool late = false;
+    auto alive = std::make_shared<bool>(true);
+    deadline.async_wait([this, &late, alive](boost::system::error_code failed) {
+        if (!failed && *alive) {
+            late = true;
+            timer_.cancel();
+        }
+    });
+    while (!set_ && !late) {
+        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await throw_if_cancelled();
+    }
+    *alive = false;
+    co_return set_;
+}
+
+struct shared_event::waiter {
+    explicit waiter(const asio::any_io_executor& executor) : timer(executor) {}
+    asio::steady_timer timer;
+    std::atomic<bool> woken{false};
+};
+
+void shared_event::set() {
+    std::vector<std::shared_ptr<waiter>> woken;
+    {
+        const std::lock_guard lock(mutex_);
+        set_.store(true, std::memory_order_release);
+        woken.swap(waiters_);
+    }
+    for (auto& one : woken) {
+        one->woken = true;
+        auto executor = one->timer.get_executor();
+        asio::post(executor, [one] { one->timer.cancel(); });
+    }
+}
+
+task<bool> shared_event::wait_until(std::chrono::steady_clock::time_point limit) {
+    if (is_set()) {
+        co_return true;
+    }
+    auto me = std::make_shared<waiter>(co_await asio::this_coro::executor);
+    me->timer.expires_at(limit);
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_set()) {
+            co_return true;
+        }
+        waiters_.push_back(me);
+    }
+    if (!me->woken) {
+        co_await me->timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase(waiters_, me);
+    }
+    co_await throw_if_cancelled();
+    co_return is_set();
+}
+
+task<void> shared_event::wait() {
+    co_await wait_until(never);
+}
+
+task<bool> shared_event::wait_for(std::chrono::steady_clock::duration limit) {
+    co_return co_await wait_until(std::chrono::steady_clock::now() + limit);
+}
+
+} // namespace sandboxd::core

@@ -1,0 +1,51 @@
+#include "core/spawn.hpp"
+
+#include "core/log.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <atomic>
+
+namespace sandboxd::core {
+
+namespace {
+std::atomic<unsigned long> escaped{0};
+
+void report(const std::string& name, const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const boost::system::system_error& e) {
+        if (e.code() == boost::asio::error::operation_aborted) {
+            return;
+        }
+        log::error("{} ended with an exception: {}", name, e.what());
+    } catch (const std::exception& e) {
+        log::error("{} ended with an exception: {}", name, e.what());
+    } catch (...) {
+        log::error("{} ended with an unknown exception", name);
+    }
+    ++escaped;
+}
+} // namespace
+
+bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body) {
+    auto pass = inside.enter();
+    if (!pass) {
+        return false;
+    }
+    auto done = [name = std::move(name), pass = std::move(pass)](const std::exception_ptr& failure) {
+        if (failure) {
+            report(name, failure);
+        }
+    };
+    boost::asio::co_spawn(executor, std::move(body), std::move(done));
+    return true;
+}
+
+unsigned long escaped_exceptions() noexcept {
+    return escaped;
+}
+
+} // namespace sandboxd::core
