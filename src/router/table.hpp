@@ -58,6 +58,8 @@ private:
         std::string_view method;
         std::vector<std::string_view> segments; ///< a parameter is kept with its braces
     };
+    void redirect(std::string_view path, match& found) const;
+
     std::vector<route> routes_;
     std::vector<std::string_view> patterns_;
 };
