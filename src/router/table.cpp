@@ -126,6 +126,7 @@ void table::redirect(std::string_view path, match& found) const {
 std::vector<std::string> table::patterns() const {
     std::vector<std::string> sorted(patterns_.begin(), patterns_.end());
     std::sort(sorted.begin(), sorted.end());
+    std::erase(sorted, "/");
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     return sorted;
 }
