@@ -171,6 +171,10 @@ void agent_link::start(std::shared_ptr<link_stream> stream) {
 }
 
 void agent_link::do_start(const std::shared_ptr<link_stream>& stream) {
+    if (closing_) {
+        stream->on_failed({errc::gone, why_, false});
+        return;
+    }
     auto taken = core_.start(stream, clock_now());
     if (!taken) {
         stream->on_failed(std::move(taken).error());

@@ -103,10 +103,13 @@ void agent_link::close(std::string why) {
 
 void agent_link::detach() {
     asio::dispatch(strand_, [self = shared_from_this()] {
-        self->closing_ = true;
+        if (!self->closing_) {
+            self->closing_ = true;
+            self->why_ = "the service has let go of the sandbox";
+        }
         self->back_off_.cancel();
         self->drop_channel();
-        self->finish("the service has let go of the sandbox");
+        self->finish(self->why_);
     });
 }
 

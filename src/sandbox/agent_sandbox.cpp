@@ -116,10 +116,8 @@ task<result<net::stream_ptr>> connect_to(std::shared_ptr<sandbox_host> host, asi
 void log_found(const found_command& command) {
     const auto id =
         core::to_hex({reinterpret_cast<const unsigned char*>(command.id.data()), command.id.size()});
-    core::log::info(command.ended
-                        ? "command {} from before the restart has ended"
-                        : "command {} from before the restart is still running, its output is dropped",
-                    id);
+    core::log::info("command {} from before the restart {}", id,
+                    command.ended ? "has ended" : "is still running, its output is dropped");
 }
 
 /// Callbacks hold the host and the notice, not the sandbox: nothing keeps itself alive in a circle.
