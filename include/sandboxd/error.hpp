@@ -32,6 +32,9 @@ const char* name_of(errc code) noexcept;
 struct error {
     errc code = errc::internal;
     std::string message;
+    /// With errc::gone from sandbox::exec and run: false when the command can't have begun, so that it is
+    /// safe to heal the sandbox and run it there (contract N16.3).
+    bool may_have_started = true;
 };
 
 /// Thrown by result::value() on an error; a bug where it escapes.

@@ -22,6 +22,7 @@ using task = boost::asio::awaitable<T>;
 
 /// How a command ended. Exactly one of `exit_code` and `signal` is set when the program ended by itself or by
 /// a signal that was not ours; neither when we stopped it (`timed_out`, `stopped`, or an output limit).
+/// Neither and no flag: the process that watched it inside the sandbox was killed, its end can't be told.
 struct exit_status {
     std::optional<int> exit_code;
     std::optional<int> signal;
@@ -89,7 +90,7 @@ struct grep_match {
 /// the sandbox dies. A failure inside the sandbox (a missing file, say) is a value of the result type's error
 /// with errc::not_found, invalid or io; it is never thrown.
 ///
-/// Errors common to all: errc::gone (the sandbox is dead; `may_have_started` below tells the cases apart for
+/// Errors common to all: errc::gone (the sandbox is dead; error::may_have_started tells the cases apart for
 /// exec and run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no
 /// answer from the sandbox a fixed grace after the operation's own deadline).
 class sandbox {
