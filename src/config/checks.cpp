@@ -36,8 +36,7 @@ std::optional<std::string> oci_runtime_fault(std::string_view name) {
     if (std::find(supported.begin(), supported.end(), name) != supported.end()) {
         return std::nullopt;
     }
-    return "the oci backend of this release supports " + joined(supported) + " only." +
-           suggestion(name, supported);
+    return "the oci backend of this release supports " + joined(supported) + " only";
 }
 
 std::optional<std::string> cpus_fault(double cpus) {

@@ -37,7 +37,7 @@ string shown(const std::pair<std::uint32_t, std::uint32_t>& value) {
 }
 template <class T>
 string shown(const std::optional<T>& value) {
-    return value ? shown(*value) : "none";
+    return value ? shown(*value) : "(none)";
 }
 
 string name_of_type(const string&) {
@@ -91,9 +91,9 @@ string type_text(const setting_info& info) {
 string value_text(const setting_info& info, const settings& from) {
     const string text = std::visit([&from](auto member) { return shown(from.*member); }, info.where);
     if (info.secret) {
-        return text.empty() ? "none" : "(hidden)";
+        return text.empty() ? "(none)" : "(hidden)";
     }
-    return text.empty() ? string(info.empty_meaning) : text;
+    return text.empty() ? "(" + string(info.empty_meaning) + ")" : text;
 }
 
 string default_text(const setting_info& info) {
@@ -102,7 +102,7 @@ string default_text(const setting_info& info) {
         return string(info.computed_default);
     }
     const string value = value_text(info, defaults);
-    return value == "none" && is_optional(info) ? value : in_ticks(value);
+    return value == "(none)" ? "none" : in_ticks(value);
 }
 
 string documentation_row(const setting_info& info) {
