@@ -27,38 +27,44 @@ task<void> throw_if_cancelled() {
 
 } // namespace
 
-event::event(const asio::any_io_executor& executor) : timer_(executor, never) {}
-
 void event::set() {
     set_ = true;
-    timer_.cancel();
+    for (auto* timer : *waiters_) {
+        timer->cancel();
+    }
+}
+
+task<bool> event::wait_until(std::chrono::steady_clock::time_point limit) {
+    // A timer for each wait; it leaves the list whatever ends the coroutine, which may outlive the event.
+    struct place {
+        place(std::shared_ptr<std::vector<asio::steady_timer*>> all, asio::steady_timer& mine)
+            : list(std::move(all)), timer(&mine) {
+            list->push_back(timer);
+        }
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() { std::erase(*list, timer); }
+        std::shared_ptr<std::vector<asio::steady_timer*>> list;
+        asio::steady_timer* timer;
+    };
+    while (!set_) {
+        asio::steady_timer timer(executor_, limit);
+        const place mine(waiters_, timer);
+        const auto [cut_short] = co_await timer.async_wait(wait_token);
+        co_await throw_if_cancelled();
+        if (!cut_short) {
+            break;
+        }
+    }
+    co_return set_;
 }
 
 task<void> event::wait() {
-    while (!set_) {
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        co_await throw_if_cancelled();
-    }
+    co_await wait_until(never);
 }
 
 task<bool> event::wait_for(std::chrono::steady_clock::duration limit) {
-    // A timer of its own for the deadline: the shared one belongs to all waiters.
-    const auto until = std::chrono::steady_clock::now() + limit;
-    asio::steady_timer deadline(timer_.get_executor(), until);
-    bool late = false;
-    auto alive = std::make_shared<bool>(true);
-    deadline.async_wait([this, &late, alive](boost::system::error_code failed) {
-        if (!failed && *alive) {
-            late = true;
-            timer_.cancel();
-        }
-    });
-    while (!set_ && !late) {
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        co_await throw_if_cancelled();
-    }
-    *alive = false;
-    co_return set_;
+    co_return co_await wait_until(std::chrono::steady_clock::now() + limit);
 }
 
 /// One wait. The timer is touched by the waiting coroutine and by whoever sets the event, on different
