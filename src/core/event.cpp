@@ -1,7 +1,7 @@
 #include "core/event.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -13,6 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr auto wait_token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = std::chrono::steady_clock::time_point::max();
 
 /// A wait that ended early is a wake-up or a cancellation of the coroutine; the latter must not look like a
@@ -26,44 +27,71 @@ task<void> throw_if_cancelled() {
 
 } // namespace
 
-event::event(const asio::any_io_executor& executor) : timer_(executor, never) {}
-
 void event::set() {
     set_ = true;
-    timer_.cancel();
-}
-
-task<void> event::wait() {
-    while (!set_) {
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        co_await throw_if_cancelled();
+    for (auto* timer : *waiters_) {
+        timer->cancel();
     }
 }
 
-task<bool> event::wait_for(std::chrono::steady_clock::duration limit) {
-    // A timer of its own for the deadline: the shared one belongs to all waiters.
-    const auto until = std::chrono::steady_clock::now() + limit;
-    asio::steady_timer deadline(timer_.get_executor(), until);
-    bool late = false;
-    auto alive = std::make_shared<bool>(true);
-    deadline.async_wait([this, &late, alive](boost::system::error_code failed) {
-        if (!failed && *alive) {
-            late = true;
-            timer_.cancel();
+task<bool> event::wait_until(std::chrono::steady_clock::time_point limit) {
+    // A timer for each wait; it leaves the list whatever ends the coroutine, which may outlive the event.
+    struct place {
+        place(std::shared_ptr<std::vector<asio::steady_timer*>> all, asio::steady_timer& mine)
+            : list(std::move(all)), timer(&mine) {
+            list->push_back(timer);
         }
-    });
-    while (!set_ && !late) {
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() { std::erase(*list, timer); }
+        std::shared_ptr<std::vector<asio::steady_timer*>> list;
+        asio::steady_timer* timer;
+    };
+    while (!set_) {
+        asio::steady_timer timer(executor_, limit);
+        const place mine(waiters_, timer);
+        const auto [cut_short] = co_await timer.async_wait(wait_token);
         co_await throw_if_cancelled();
+        if (!cut_short) {
+            break;
+        }
     }
-    *alive = false;
     co_return set_;
 }
 
+task<void> event::wait() {
+    co_await wait_until(never);
+}
+
+task<bool> event::wait_for(std::chrono::steady_clock::duration limit) {
+    co_return co_await wait_until(std::chrono::steady_clock::now() + limit);
+}
+
+/// One wait. The timer is touched by the waiting coroutine and by whoever sets the event, on different
+/// threads where no strand orders them, hence the mutex.
 struct shared_event::waiter {
-    explicit waiter(const asio::any_io_executor& executor) : timer(executor) {}
+    waiter(const asio::any_io_executor& executor, std::chrono::steady_clock::time_point limit)
+        : timer(executor, limit) {}
+
+    void wake() {
+        const std::lock_guard lock(mutex);
+        woken = true;
+        timer.cancel();
+    }
+
+    template <class Handler>
+    void start(Handler handler) {
+        const std::lock_guard lock(mutex);
+        if (woken) {
+            // The cancellation came before there was something to cancel.
+            timer.expires_at({});
+        }
+        timer.async_wait(std::move(handler));
+    }
+
+    std::mutex mutex;
     asio::steady_timer timer;
-    std::atomic<bool> woken{false};
+    bool woken = false;
 };
 
 void shared_event::set() {
@@ -73,10 +101,8 @@ void shared_event::set() {
         set_.store(true, std::memory_order_release);
         woken.swap(waiters_);
     }
-    for (auto& one : woken) {
-        one->woken = true;
-        auto executor = one->timer.get_executor();
-        asio::post(executor, [one] { one->timer.cancel(); });
+    for (const auto& one : woken) {
+        one->wake();
     }
 }
 
@@ -84,8 +110,7 @@ task<bool> shared_event::wait_until(std::chrono::steady_clock::time_point limit)
     if (is_set()) {
         co_return true;
     }
-    auto me = std::make_shared<waiter>(co_await asio::this_coro::executor);
-    me->timer.expires_at(limit);
+    auto me = std::make_shared<waiter>(co_await asio::this_coro::executor, limit);
     {
         const std::lock_guard lock(mutex_);
         if (is_set()) {
@@ -93,9 +118,13 @@ task<bool> shared_event::wait_until(std::chrono::steady_clock::time_point limit)
         }
         waiters_.push_back(me);
     }
-    if (!me->woken) {
-        co_await me->timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
+    auto start = [me](auto handler) {
+        // The coroutine may go on, on another thread, before start() has returned.
+        const auto self = me;
+        self->start(std::move(handler));
+    };
+    co_await asio::async_initiate<decltype(wait_token), void(boost::system::error_code)>(std::move(start),
+                                                                                         wait_token);
     {
         const std::lock_guard lock(mutex_);
         std::erase(waiters_, me);

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace sandboxd::core {
@@ -16,7 +18,9 @@ namespace sandboxd::core {
 /// (a strand) only. Unlike an Asio channel it may be waited for with a timeout (style.md 3.3).
 class event {
 public:
-    explicit event(const boost::asio::any_io_executor& executor);
+    explicit event(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+    event(const event&) = delete;
+    event& operator=(const event&) = delete;
 
     void set();
     void clear() noexcept { set_ = false; }
@@ -29,7 +33,11 @@ public:
     [[nodiscard]] task<bool> wait_for(std::chrono::steady_clock::duration limit);
 
 private:
-    boost::asio::steady_timer timer_; ///< never expires by itself; cancelled to wake the waiters
+    [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point limit);
+
+    boost::asio::any_io_executor executor_;
+    std::shared_ptr<std::vector<boost::asio::steady_timer*>> waiters_ =
+        std::make_shared<std::vector<boost::asio::steady_timer*>>(); ///< cancelled to wake
     bool set_ = false;
 };
 
