@@ -26,8 +26,8 @@ extern const id_pattern run_id_pattern;
 /// What a value must keep to beyond its type.
 struct rules {
     bool required = false;
-    std::optional<std::int64_t> at_least;
-    std::optional<double> above;
+    std::optional<std::int64_t> at_least{};
+    std::optional<double> above{};
     const id_pattern* pattern = nullptr;
     std::size_t min_items = 0;
     bool no_nul = false; ///< a NUL can't reach a program (N19.2)
