@@ -89,10 +89,10 @@ struct grep_match {
 /// the sandbox dies. A failure inside the sandbox (a missing file, say) is a value of the result type's error
 /// with errc::not_found, invalid or io; it is never thrown.
 ///
-/// Errors common to all: errc::gone (the sandbox is dead; the work may have begun), errc::unavailable (exec and
-/// run: it was found dead before anything was started, so the caller may try again in another), errc::unsupported
-/// (this kind can't do it), errc::exists (run id in use), errc::timeout (no answer from the sandbox a fixed grace
-/// after the operation's own deadline).
+/// Errors common to all: errc::gone (the sandbox is dead; the work may have begun), errc::unavailable (exec
+/// and run: it was found dead before anything was started, so the caller may try again in another),
+/// errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no answer from the
+/// sandbox a fixed grace after the operation's own deadline).
 class sandbox {
 public:
     virtual ~sandbox() = default;
