@@ -25,6 +25,18 @@
 
 namespace sandboxd::session {
 
+/// How long the registry waits for others; tests shorten it.
+struct patience {
+    std::chrono::milliseconds stop{10'000};       ///< a stop; then the sandbox is quarantined
+    std::chrono::milliseconds adopt{15'000};      ///< finding a sandbox again at start
+    std::chrono::milliseconds stop_run{5'000};    ///< contract 3.12.5
+    std::chrono::milliseconds exec_grace{3'000};  ///< after the ceiling ("Decided" 7)
+    std::chrono::milliseconds run_grace{4'000};   ///< after the command's deadline (N8.2: 5 s at most)
+    std::chrono::milliseconds usage{3'000};       ///< a sample
+    std::chrono::milliseconds usage_cache{5'000}; ///< contract 2.15
+    std::chrono::milliseconds flush{500};         ///< events and activity are written so late at most
+};
+
 /// What the registry stands on; all of it outlives the registry.
 struct environment {
     boost::asio::io_context& context;
@@ -35,6 +47,7 @@ struct environment {
     core::worker_pool& workers; ///< for work on the workspace directories
     const auth::token_authority& authority;
     runtime_source runtimes;
+    patience waits = {};
 };
 
 /// What a start found (design.md, "Nothing is lost on a crash").

@@ -72,6 +72,10 @@ struct drop_slot {
 struct put_session { ///< adds or replaces, by `order`
     session_record session;
 };
+struct set_slot { ///< the session has another sandbox, or none
+    std::int64_t order = 0;
+    std::optional<std::string> slot;
+};
 struct drop_session { ///< with its events; its slot stays
     std::int64_t order = 0;
 };
@@ -97,8 +101,8 @@ struct add_event { ///< and drops those that are no longer among the last events
     event_record event;
 };
 
-using change = std::variant<put_slot, drop_slot, put_session, drop_session, put_tombstone, purge_done,
-                            prune_tombstones, touch, reserve_events, add_event>;
+using change = std::variant<put_slot, drop_slot, put_session, set_slot, drop_session, put_tombstone,
+                            purge_done, prune_tombstones, touch, reserve_events, add_event>;
 
 struct session_contents {
     session_record session;
