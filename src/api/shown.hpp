@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandboxd/config.hpp"
 #include "session/types.hpp"
 #include "wire/answers.hpp"
 
