@@ -305,11 +305,8 @@ void agent::leave_round() {
     const bool killing = now_ >= leave_by_;
     const auto self = getpid();
     const auto supervisors = worker_pids();
-    std::size_t living = 0;
-    for (const auto pid : supervisors) {
-        living += leave_signaller_.round(pid, killing ? SIGKILL : SIGTERM);
-    }
-    living += leave_signaller_.round(self, killing ? SIGKILL : SIGTERM, supervisors);
+    const auto living = leave_signaller_.round(self, killing ? SIGKILL : SIGTERM,
+                                               {.pids = supervisors, .with_descendants = false});
     const bool over = living == 0 && std::none_of(workers_.begin(), workers_.end(),
                                                   [](const auto& one) { return one.second.busy; });
     if (!over && now_ < leave_by_ + leave_grace / 5) {

@@ -43,6 +43,7 @@ private:
         descriptor socket;
         std::uint32_t stream = 0; ///< whose command it runs or ran last; 0: none
         bool busy = false;
+        bool only_run = false; ///< it got no order since the last command
         instant idle_since = 0;
     };
 
@@ -106,7 +107,7 @@ private:
     void on_worker(std::uint32_t id);
     void on_report(worker& from, const report& head, std::string_view text);
     void release_worker(worker& from);
-    void lose_worker(std::uint32_t id);
+    void lose_worker(std::uint32_t id, bool unread = false);
     void retire_workers(instant idle_before, std::size_t keep);
     void reap();
     void take_over(stream& target);

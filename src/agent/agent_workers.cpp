@@ -115,6 +115,7 @@ bool agent::give(worker& to, const order& head, std::string_view payload,
         rights->cmsg_len = CMSG_LEN(count * sizeof(int));
         std::memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
     }
+    to.only_run = true;
     return sendmsg(to.socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
@@ -124,6 +125,7 @@ void agent::order_worker(std::uint32_t id, order_kind kind, std::uint32_t value)
         return;
     }
     kill(found->second.pid, SIGCONT); // a command may have stopped it
+    found->second.only_run = false;
     const order packet{.kind = kind, .value = value};
     ::send(found->second.socket.get(), &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -140,7 +142,9 @@ void agent::on_worker(std::uint32_t id) {
             return;
         }
         if (count < static_cast<ssize_t>(sizeof(report))) {
-            lose_worker(id);
+            // A reset says that there was an order it has not read.
+            const bool unread = count < 0 && errno == ECONNRESET && found->second.only_run;
+            lose_worker(id, unread);
             return;
         }
         report head;
@@ -198,9 +202,10 @@ void agent::release_worker(worker& from) {
     idle_.push_back(from.id);
 }
 
-/// A supervisor is gone. What was below it comes to the agent: if its command still ran, nobody can tell any
-/// more what belongs to whom, and all of it is killed.
-void agent::lose_worker(std::uint32_t id) {
+/// A supervisor is gone; `unread`: it never took its order, so that nothing has run. What was below it comes
+/// to the agent: if its command still ran, nobody can tell any more what belongs to whom, and all of it is
+/// killed.
+void agent::lose_worker(std::uint32_t id, bool unread) {
     const auto found = workers_.find(id);
     if (found == workers_.end()) {
         return;
@@ -222,6 +227,11 @@ void agent::lose_worker(std::uint32_t id) {
     }
     if (target != nullptr) {
         target->worker = 0;
+        if (unread) {
+            refuse(*target, protocol::failure_kind::no_process, 0,
+                   "a command has killed the process that was to start this one; it has not run");
+            return;
+        }
         target->lost(now_);
         settle(*target);
     }
@@ -271,7 +281,7 @@ void agent::take_over(stream& target) {
 
 void agent::orphan_round() {
     orphans_planned_ = false;
-    const auto living = tree_signaller().round(getpid(), SIGKILL, worker_pids());
+    const auto living = tree_signaller().round(getpid(), SIGKILL, {.pids = worker_pids()});
     if ((living > 0 || orphan_rounds_ < 2) && ++orphan_rounds_ < most_orphan_rounds) {
         orphans_planned_ = true;
         deadlines_.add({now_ + orphan_pause, deadline_kind::orphans, 0});

@@ -93,11 +93,13 @@ std::vector<process> descendants(std::vector<process> all, pid_t root, const std
     }
 }
 
-std::size_t tree_signaller::round(pid_t root, int signal, const std::vector<pid_t>& except) {
-    const auto found = descendants(list_processes(), root, except);
+std::size_t tree_signaller::round(pid_t root, int signal, const spared& spare) {
+    const auto found =
+        descendants(list_processes(), root, spare.with_descendants ? spare.pids : std::vector<pid_t>());
     std::size_t living = 0;
     for (const auto& one : found) {
-        if (one.state == 'Z' || one.state == 'X') {
+        const bool ended = one.state == 'Z' || one.state == 'X';
+        if (ended || std::binary_search(spare.pids.begin(), spare.pids.end(), one.pid)) {
             continue;
         }
         ++living;

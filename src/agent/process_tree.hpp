@@ -26,13 +26,19 @@ struct process {
 [[nodiscard]] std::vector<process> descendants(std::vector<process> all, pid_t root,
                                                const std::vector<pid_t>& except = {});
 
+/// Processes that get no signal: alone, or with all that is below them.
+struct spared {
+    std::vector<pid_t> pids; ///< sorted
+    bool with_descendants = true;
+};
+
 /// Signals the processes below one process, each at most once per signal while it lives: what forks away
 /// meanwhile is found in the next round, since whatever loses its parent comes to the subreaper, the root.
 class tree_signaller {
 public:
     /// One round: sends `signal` to all below `root` that did not get it yet (SIGKILL: to all). Returns how
     /// many live.
-    std::size_t round(pid_t root, int signal, const std::vector<pid_t>& except = {});
+    std::size_t round(pid_t root, int signal, const spared& spare = {});
 
 private:
     std::vector<process> told_;

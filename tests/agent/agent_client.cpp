@@ -344,12 +344,15 @@ void client::handle(const protocol::frame_view& frame) {
         auto& target = streams_[number];
         BOOST_REQUIRE(!target.ended);
         const bool out = frame.header.flags == static_cast<std::uint8_t>(protocol::channel::out);
-        auto& bytes = out ? target.out : target.err;
-        bytes.append(frame.payload);
+        auto& received = out ? target.out_received : target.err_received;
+        received += frame.payload.size();
+        if (!discard) {
+            (out ? target.out : target.err).append(frame.payload);
+        }
         if (automatic_credit) {
             std::string answer;
             protocol::append_credit(answer, number, static_cast<protocol::channel>(frame.header.flags),
-                                    bytes.size());
+                                    received);
             send(answer);
         }
         return;

@@ -68,6 +68,8 @@ private:
 struct outcome {
     std::string out;
     std::string err;
+    std::uint64_t out_received = 0;
+    std::uint64_t err_received = 0;
     std::optional<std::uint32_t> pid;
     bool ended = false;
     protocol::end_cause cause{};
@@ -119,6 +121,7 @@ public:
     [[nodiscard]] std::uint32_t pongs() const { return pongs_; }
 
     bool automatic_credit = true;
+    bool discard = false; ///< output is counted, not kept
 
 private:
     void handle(const protocol::frame_view& frame);
