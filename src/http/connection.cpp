@@ -202,7 +202,7 @@ task<void> connection::serve() {
 task<void> connection::call_handler() {
     try {
         co_await shared_.on_request(*this);
-        if (answer_ == answer_state::none) {
+        if (answer_ == answer_state::none && !gone()) {
             core::log::error("{} {}: the handler gave no answer (request {})", head_.method, head_.target,
                              head_.request_id);
         }

@@ -11,7 +11,7 @@ namespace sandboxd::router {
 namespace {
 
 bool is_parameter(std::string_view segment) noexcept {
-    return segment.size() > 2 && segment.front() == '{' && segment.back() == '}';
+    return segment.size() > 2 && segment.find('{') == 0 && segment.find('}') == segment.size() - 1;
 }
 
 /// "/a/b" → "a", "b"; "/" → one empty segment. `path` begins with '/'.

@@ -178,9 +178,4 @@ void client::reset() {
     socket_.reset();
 }
 
-void client::small_window() {
-    const int bytes = 4096;
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-}
-
 } // namespace sandboxd::test

@@ -40,7 +40,6 @@ public:
     bool at_end();
     void half_close();
     void reset(); ///< closes with RST
-    void small_window();
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
