@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -12,30 +13,32 @@
 namespace sandboxd::wire {
 namespace {
 
+static_assert(std::endian::native == std::endian::little, "skip_plain() counts bytes from the low end");
+
+/// A high bit in every byte that needs a look: a control character, a quote, a backslash, or not ASCII. Exact
+/// up to and including the lowest one, which is all that is used.
+std::uint64_t needs_look(std::uint64_t word) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101U;
+    constexpr std::uint64_t tops = 0x8080808080808080U;
+    const auto zeros = [](std::uint64_t w) { return (w - ones) & ~w & tops; };
+    return (word & tops) | zeros(word ^ (ones * '"')) | zeros(word ^ (ones * '\\')) |
+           ((word - ones * 0x20U) & ~word & tops);
+}
+
 bool is_plain(char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
 }
 
-/// True when one of the eight bytes needs a look: a control character, a quote, a backslash, or not ASCII.
-bool needs_look(std::uint64_t word) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101U;
-    constexpr std::uint64_t tops = 0x8080808080808080U;
-    const auto has_zero = [](std::uint64_t w) { return (w - ones) & ~w & tops; };
-    const std::uint64_t quote = has_zero(word ^ (ones * '"'));
-    const std::uint64_t backslash = has_zero(word ^ (ones * '\\'));
-    const std::uint64_t control = (word - ones * 0x20U) & ~word & tops;
-    return ((word & tops) | quote | backslash | control) != 0;
-}
-
-std::size_t plain_prefix(std::string_view text) noexcept {
-    std::size_t at = 0;
-    for (; at + 8 <= text.size(); at += 8) {
+/// The first byte from `at` on that needs a look, or the end. Eight bytes at a time (little endian).
+std::size_t skip_plain(std::string_view text, std::size_t at) noexcept {
+    while (at + 8 <= text.size()) {
         std::uint64_t word = 0;
         std::memcpy(&word, text.data() + at, 8);
-        if (needs_look(word)) {
-            break;
+        if (const std::uint64_t mask = needs_look(word); mask != 0) {
+            return at + static_cast<std::size_t>(std::countr_zero(mask)) / 8;
         }
+        at += 8;
     }
     while (at < text.size() && is_plain(text[at])) {
         ++at;
@@ -85,24 +88,26 @@ void append_integer(std::string& out, N value) {
 } // namespace
 
 void append_string(std::string& out, std::string_view text) {
-    out.reserve(out.size() + text.size() + 2);
+    // An eighth more for escapes: one allocation for ordinary output.
+    out.reserve(out.size() + text.size() + text.size() / 8 + 2);
     out += '"';
-    while (!text.empty()) {
-        const std::size_t plain = plain_prefix(text);
-        out.append(text.substr(0, plain));
-        text.remove_prefix(plain);
-        if (text.empty()) {
-            break;
+    std::size_t copied = 0;
+    std::size_t at = skip_plain(text, 0);
+    while (at < text.size()) {
+        const bool ascii = static_cast<unsigned char>(text[at]) < 0x80;
+        const auto sequence = ascii ? utf8_sequence{1, true} : next_sequence(text.substr(at));
+        if (ascii || !sequence.valid) {
+            out.append(text.data() + copied, at - copied);
+            copied = at + sequence.length;
+            if (ascii) {
+                append_escape(out, text[at]);
+            } else {
+                out.append(replacement);
+            }
         }
-        if (static_cast<unsigned char>(text[0]) < 0x80) {
-            append_escape(out, text[0]);
-            text.remove_prefix(1);
-            continue;
-        }
-        const auto sequence = next_sequence(text);
-        out.append(sequence.valid ? text.substr(0, sequence.length) : replacement);
-        text.remove_prefix(sequence.length);
+        at = skip_plain(text, at + sequence.length);
     }
+    out.append(text.data() + copied, text.size() - copied);
     out += '"';
 }
 

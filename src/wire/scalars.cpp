@@ -233,8 +233,11 @@ bool read_value(const json::value& from, bool& into, const rules&, const place& 
         into = from.get_bool();
         return true;
     }
-    if (from.is_int64() || (from.is_double() && std::isfinite(from.get_double()) &&
-                            from.get_double() == std::floor(from.get_double()))) {
+    constexpr double beyond = 9223372036854775808.0; // what does not fit 64 bits is no boolean at all there
+    const auto is_whole = [](double number) {
+        return number == std::floor(number) && std::fabs(number) < beyond;
+    };
+    if (from.is_int64() || (from.is_double() && is_whole(from.get_double()))) {
         const double number = from.to_number<double>();
         if (number != 0.0 && number != 1.0) {
             return unclear();

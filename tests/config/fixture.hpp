@@ -36,7 +36,7 @@ inline result<loaded_settings> load_from(environment variables, const host_facts
         whole["SANDBOXD_" + name] = value;
     }
     whole.emplace("SANDBOXD_TOKEN", "t");
-    whole.emplace("HOME", "/home/me");
+    whole.emplace("HOME", "/h");
     return load(whole, std::nullopt, given, host);
 }
 

@@ -80,6 +80,8 @@ BOOST_AUTO_TEST_CASE(compact_faults) {
                "SANDBOXD_RUNTIMES a.cpu_shares='1.5' is not valid: not a whole number");
     BOOST_TEST(refused("a=b;pids_limit=0") ==
                "SANDBOXD_RUNTIMES a.pids_limit='0' is not valid: must be from 1 to 4194304");
+    BOOST_TEST(refused("a=b\x1B[1m") ==
+               "SANDBOXD_RUNTIMES a.image='b\\x1b[1m' is not valid: it holds a control character");
     BOOST_TEST(refused("a=b;runtime=go") ==
                "SANDBOXD_RUNTIMES entry 'a' is invalid: it needs exactly one of image or runtime");
     BOOST_TEST(refused("a=@go;image=x") ==
