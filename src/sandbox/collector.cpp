@@ -41,8 +41,8 @@ void collector::complete(boost::system::error_code result) {
     if (!handler_) {
         return;
     }
-    auto resume = [handler = std::move(handler_), result]() mutable { std::move(handler)(result); };
-    handler_ = nullptr;
+    auto resume = [handler = std::move(*handler_), result]() mutable { std::move(handler)(result); };
+    handler_.reset();
     asio::defer(executor_, std::move(resume));
 }
 

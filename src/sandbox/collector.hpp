@@ -33,7 +33,7 @@ public:
                         const std::shared_ptr<collector>& me) {
             me->executor_ = boost::asio::get_associated_executor(handler, on->executor());
             auto slot = boost::asio::get_associated_cancellation_slot(handler);
-            me->handler_ = handler_type(std::move(handler));
+            me->handler_.emplace(std::move(handler));
             if (slot.is_connected()) {
                 slot.assign([to = std::weak_ptr(on), command = std::weak_ptr(me)](
                                 boost::asio::cancellation_type) { cancel(to.lock(), command.lock()); });
@@ -51,7 +51,7 @@ private:
     void complete(boost::system::error_code result);
 
     boost::asio::any_io_executor executor_;
-    handler_type handler_;
+    std::optional<handler_type> handler_; ///< never assigned: Asio 1.26 recurses for ever there
 };
 
 } // namespace sandboxd::sandboxes
