@@ -285,10 +285,10 @@ task<result<run_answer>> live_registry::run(std::string id, run_command command,
         return box.run(std::move(request));
     };
     auto how = co_await attempt<run_result>(one, place->mine(), watch, times, true, std::move(what));
-    const bool reached = how.reached;
+    const bool died = how.reached && how.how == fate::answered;
     auto answer = show_run(*one, std::move(how), times);
     if (!answer) {
-        if (reached && answer.error().code == errc::gone) {
+        if (died && answer.error().code == errc::gone) {
             record(one, "run", target, false, "sandbox gone", times.arrived);
             co_return error{errc::gone, "The sandbox of session " + id + " ended while the command ran"};
         }

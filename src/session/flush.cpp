@@ -79,10 +79,14 @@ task<void> live_registry::flush() {
     }
 }
 
-task<void> live_registry::prune() {
+store::change live_registry::prune_now() {
     const double before = on_.clock.wall() - tombstones_kept;
     tombstones_.forget_before(before);
-    std::vector<store::change> changes{store::prune_tombstones{before}};
+    return store::prune_tombstones{before};
+}
+
+task<void> live_registry::prune() {
+    std::vector<store::change> changes{prune_now()};
     if (auto pruned = co_await on_.store.commit(std::move(changes)); !pruned) {
         core::log::warning("old tombstones could not be removed: {}", pruned.error().message);
     }

@@ -141,6 +141,7 @@ private:
     void mark_dirty(const session_ptr& one);
     task<void> life_of_flusher();
     task<void> flush();
+    store::change prune_now();
     task<void> prune();
     task<void> settle();
 

@@ -131,6 +131,7 @@ task<result<start_report>> live_registry::start() {
         slots[one.slot] = one;
     }
     auto work = std::make_shared<adoption>();
+    std::vector<store::change> numbers{prune_now()};
     for (auto& one : kept->sessions) {
         next_order_ = std::max(next_order_.load(), one.session.order + 1);
         const auto slot = one.session.slot ? slots.find(*one.session.slot) : slots.end();
@@ -143,6 +144,7 @@ task<result<start_report>> live_registry::start() {
         found->active_since =
             on_.clock.steady() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(idle);
         found->opening->done.set();
+        numbers.emplace_back(store::reserve_events{one.session.order, found->log.wanted_limit()});
         if (slot != slots.end()) {
             found->slot = slot->second;
             work->all.emplace_back(found, slot->second);
@@ -161,7 +163,14 @@ task<result<start_report>> live_registry::start() {
     }
     report.adopted = work->found;
     report.dead = kept->sessions.size() - work->found;
-    co_await prune();
+    // Blocks of event numbers, so that the first command of each session is logged.
+    if (auto written = co_await on_.store.commit(std::move(numbers)); !written) {
+        co_return written.error();
+    }
+    for (const auto& one : shards_.all()) {
+        const std::lock_guard lock(one->mutex);
+        one->log.reserved(one->log.wanted_limit());
+    }
     core::spawn(flush_strand_, "the flusher", flusher_, life_of_flusher());
     core::log::info("sessions found again: {}, without a sandbox: {}; slots without a session removed: {}",
                     report.adopted, report.dead, report.removed);
@@ -211,7 +220,8 @@ task<void> live_registry::shutdown(shutdown_mode mode, std::chrono::steady_clock
     co_await flusher_.drained();
     co_await settle();
     calls_->close();
-    co_await drained_until(*calls_, until);
+    // What is in quarantine has had its time.
+    co_await drained_until(*calls_, std::min(until, std::chrono::steady_clock::now() + on_.waits.stop));
 }
 
 } // namespace sandboxd::session
