@@ -7,7 +7,7 @@ if(EXISTS "${CMAKE_SOURCE_DIR}/src/agent/main.cpp")
     set_target_properties(sandboxd-agent PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
     target_include_directories(sandboxd-agent PRIVATE "${CMAKE_BINARY_DIR}/rooms/agent"
                                                       "${CMAKE_BINARY_DIR}/rooms/protocol")
-    target_compile_definitions(sandboxd-agent PRIVATE _GNU_SOURCE)
+    target_compile_definitions(sandboxd-agent PRIVATE _GNU_SOURCE SANDBOXD_AGENT_PROGRAM _GLIBCXX_EXTERN_TEMPLATE=0)
     target_compile_options(sandboxd-agent PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Os
                                                   -ffunction-sections -fdata-sections -fno-rtti -fno-exceptions
                                                   -fstack-protector-strong)

@@ -6,6 +6,16 @@ target_compile_definitions(
     INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
               BOOST_ASIO_DISABLE_BOOST_COROUTINE _GNU_SOURCE)
 
+# Said here for all, linked or not: a precompiled header is only good for the same definitions.
+target_compile_definitions(
+    sandboxd_options
+    INTERFACE BOOST_CONTAINER_DYN_LINK BOOST_CONTAINER_NO_LIB BOOST_JSON_DYN_LINK BOOST_JSON_NO_LIB BOOST_URL_DYN_LINK
+              BOOST_URL_NO_LIB SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL SPDLOG_SHARED_LIB FMT_SHARED)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Without it the header holds its time of building and no cache entry is ever found again.
+    target_compile_options(sandboxd_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+
 find_program(SANDBOXD_LLD NAMES ld.lld-19 ld.lld)
 if(SANDBOXD_LLD)
     target_link_options(sandboxd_options INTERFACE --ld-path=${SANDBOXD_LLD})

@@ -27,6 +27,9 @@ function(sandboxd_room name)
     foreach(below IN LISTS room_ROOMS)
         target_link_libraries(room_${name} ${scope} room_${below})
     endforeach()
+    if(sources AND room_PUBLIC_API)
+        target_precompile_headers(room_${name} REUSE_FROM sandboxd_precompiled)
+    endif()
 endfunction()
 
 # sandboxd_program(NAME MAIN file ROOMS room...): an executable, left in the top of the build folder.

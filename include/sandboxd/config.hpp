@@ -28,12 +28,12 @@ struct runtime_definition {
     friend bool operator==(const runtime_definition&, const runtime_definition&) = default;
 };
 
-/// One entry of the allowlist (contract 5.4): exactly one of image, built-in name, own definition. An absent ceiling
-/// inherits the service's.
+/// One entry of the allowlist (contract 5.4): exactly one of image, built-in name, own definition. An absent
+/// ceiling inherits the service's.
 struct runtime_entry {
     std::string alias;
     std::optional<std::string> image;
-    std::optional<std::string> builtin; ///< `@name`, without the sign
+    std::optional<std::string> builtin;           ///< `@name`, without the sign
     std::optional<runtime_definition> definition; ///< the entry's own, or the built-in's once resolved
     std::optional<std::string> description;
     std::optional<std::string> mem_limit;
@@ -47,8 +47,9 @@ struct runtime_entry {
     friend bool operator==(const runtime_entry&, const runtime_entry&) = default;
 };
 
-/// The settings in force, each `SANDBOXD_<NAME>` in the environment and `<name>` in the configuration file. The
-/// defaults are the contract's (5.1, N2) and design.md's. Built and checked by config/load.hpp; plain data after that.
+/// The settings in force, each `SANDBOXD_<NAME>` in the environment and `<name>` in the configuration file.
+/// The defaults are the contract's (5.1, N2) and design.md's. Built and checked by config/load.hpp; plain
+/// data after that.
 struct settings {
     std::string token;
     std::vector<runtime_entry> runtimes; ///< in the order given; filled with the shipped allowlist when unset
@@ -85,10 +86,11 @@ struct settings {
     std::int64_t port = 8080;
 
     // Ours.
-    std::string state_dir; ///< resolved: /var/lib/sandboxd for root, else below XDG_STATE_HOME
+    std::string state_dir;              ///< resolved: /var/lib/sandboxd for root, else below XDG_STATE_HOME
     std::optional<std::string> backend; ///< "oci" (this release)
     std::optional<std::string> user;    ///< drop to this account after start
-    std::pair<std::uint32_t, std::uint32_t> uid_range{0x10000000U, 0x6FFFFFFFU}; ///< first and last host uid, both included
+    std::pair<std::uint32_t, std::uint32_t> uid_range{
+        0x10000000U, 0x6FFFFFFFU};    ///< first and last host uid, both included
     std::string on_shutdown = "keep"; ///< or "stop" (contract 2.16)
     std::int64_t io_threads = 0;      ///< resolved: the number of cores
     std::optional<std::string> tls_cert;

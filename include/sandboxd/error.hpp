@@ -27,11 +27,14 @@ enum class errc {
 /// "invalid", "not_found", ...
 const char* name_of(errc code) noexcept;
 
-/// An expected failure. `message` is a sentence for a person that names the thing and, where there is one, the way
-/// out. It may hold host paths: whatever answers a client decides what it shows.
+/// An expected failure. `message` is a sentence for a person that names the thing and, where there is one,
+/// the way out. It may hold host paths: whatever answers a client decides what it shows.
 struct error {
     errc code = errc::internal;
     std::string message;
+    /// With errc::gone from sandbox::exec and run: false when the command can't have begun, so that it is
+    /// safe to heal the sandbox and run it there (contract N16.3).
+    bool may_have_started = true;
 };
 
 /// Thrown by result::value() on an error; a bug where it escapes.

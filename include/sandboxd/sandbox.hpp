@@ -20,8 +20,9 @@ namespace sandboxd {
 template <class T>
 using task = boost::asio::awaitable<T>;
 
-/// How a command ended. Exactly one of `exit_code` and `signal` is set when the program ended by itself or by a signal
-/// that was not ours; neither when we stopped it (`timed_out`, `stopped`, or an output limit).
+/// How a command ended. Exactly one of `exit_code` and `signal` is set when the program ended by itself or by
+/// a signal that was not ours; neither when we stopped it (`timed_out`, `stopped`, or an output limit).
+/// Neither and no flag: the process that watched it inside the sandbox was killed, its end can't be told.
 struct exit_status {
     std::optional<int> exit_code;
     std::optional<int> signal;
@@ -52,7 +53,7 @@ struct run_request {
     std::vector<std::string> argv;
     std::vector<std::pair<std::string, std::string>> env; ///< on top of the sandbox's own
     std::chrono::milliseconds timeout{0};
-    std::size_t output_limit = 10'485'760; ///< of both streams together; one byte more stops the command
+    std::size_t output_limit = 10'485'760;  ///< of both streams together; one byte more stops the command
     std::size_t kept_when_stopped = 65'536; ///< of each stream, when it was stopped by deadline or limit
 };
 
@@ -85,13 +86,13 @@ struct grep_match {
 };
 
 /// What a session holds: a place where commands run and files live. Implementations are safe to call from any
-/// executor and several at a time. Every operation ends: by itself, at its timeout, or with errc::gone when the
-/// sandbox dies. A failure inside the sandbox (a missing file, say) is a value of the result type's error with
-/// errc::not_found, invalid or io; it is never thrown.
+/// executor and several at a time. Every operation ends: by itself, at its timeout, or with errc::gone when
+/// the sandbox dies. A failure inside the sandbox (a missing file, say) is a value of the result type's error
+/// with errc::not_found, invalid or io; it is never thrown.
 ///
-/// Errors common to all: errc::gone (the sandbox is dead; `may_have_started` below tells the cases apart for exec and
-/// run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no answer from the
-/// sandbox a fixed grace after the operation's own deadline).
+/// Errors common to all: errc::gone (the sandbox is dead; error::may_have_started tells the cases apart for
+/// exec and run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no
+/// answer from the sandbox a fixed grace after the operation's own deadline).
 class sandbox {
 public:
     virtual ~sandbox() = default;
@@ -105,8 +106,8 @@ public:
     virtual task<result<exec_result>> exec(exec_request request) = 0;
     virtual task<result<run_result>> run(run_request request);
 
-    /// Stops a command and everything it started: TERM, then KILL 2 s later. Returns when it is gone, at most 5 s later.
-    /// An id that runs nothing is no error.
+    /// Stops a command and everything it started: TERM, then KILL 2 s later. Returns when it is gone, at most
+    /// 5 s later. An id that runs nothing is no error.
     virtual task<void> stop_run(std::string run_id);
 
     virtual task<result<std::string>> read_bytes(std::string path, std::uint64_t max_bytes);
@@ -114,8 +115,8 @@ public:
     virtual task<result<bool>> exists(std::string path);
     virtual task<result<std::vector<file_entry>>> ls(std::string path);
     virtual task<result<std::vector<file_entry>>> glob(std::string pattern, std::string path);
-    virtual task<result<std::vector<grep_match>>> grep(std::string pattern, std::string path, std::string glob,
-                                                       bool ignore_hidden);
+    virtual task<result<std::vector<grep_match>>> grep(std::string pattern, std::string path,
+                                                       std::string glob, bool ignore_hidden);
 
     /// A sample of what the sandbox uses now; errc::unsupported where it can't be told.
     virtual task<result<usage_sample>> usage();
@@ -123,12 +124,12 @@ public:
     /// True while the sandbox can take commands. Never blocks, true to within a second.
     virtual bool alive() const noexcept = 0;
 
-    /// Called once, on an unspecified executor, when the sandbox dies by itself; at once when it is dead already. The
-    /// last callback set counts; not called after stop() has begun.
+    /// Called once, on an unspecified executor, when the sandbox dies by itself; at once when it is dead
+    /// already. The last callback set counts; not called after stop() has begun.
     virtual void on_death(std::function<void()> callback) = 0;
 
-    /// Ends the sandbox: TERM, then KILL. Never fails, idempotent. Pending operations end with errc::gone. `purge`
-    /// also removes what outlives a stop (a kept layer or container).
+    /// Ends the sandbox: TERM, then KILL. Never fails, idempotent. Pending operations end with errc::gone.
+    /// `purge` also removes what outlives a stop (a kept layer or container).
     virtual task<void> stop(bool purge) = 0;
 
     /// What adopt() needs to find this sandbox again after a restart of the service (sandbox_builder below).
@@ -138,14 +139,16 @@ public:
 /// Ceilings of one sandbox; absent means none.
 struct sandbox_limits {
     std::optional<std::uint64_t> memory_bytes;
-    std::optional<std::uint64_t> memory_swap_bytes; ///< memory and swap together; equal to memory when unset there
+    std::optional<std::uint64_t>
+        memory_swap_bytes; ///< memory and swap together; equal to memory when unset there
     std::optional<double> cpus;
     std::optional<std::uint64_t> cpu_shares;
     std::optional<std::uint64_t> pids;
     std::optional<std::string> tmpfs_size; ///< options of /tmp as contract 4.2: "64m"
 };
 
-/// Everything a builder needs; resolved from the service's settings and the runtime's entry when the session opens.
+/// Everything a builder needs; resolved from the service's settings and the runtime's entry when the session
+/// opens.
 struct sandbox_spec {
     std::string session_id;
     std::string image; ///< as the runtime names it: "host", "dir:/x", "oci:...", "python:3.12-slim"
@@ -158,8 +161,8 @@ struct sandbox_spec {
     std::vector<std::pair<std::string, std::string>> env; ///< contract 4.3 and the runtime's own
 };
 
-/// A place claimed for a sandbox, committed to the store before anything is started, so that a crash leaves nothing
-/// without an owner.
+/// A place claimed for a sandbox, committed to the store before anything is started, so that a crash leaves
+/// nothing without an owner.
 struct slot_record {
     std::string slot;    ///< unique name of the place; names bundles, cgroups, labels
     std::string backend; ///< the builder's name
@@ -174,17 +177,20 @@ public:
     /// "oci", "memory", ...
     virtual std::string_view name() const noexcept = 0;
 
-    /// What this host can't enforce, one sentence each, said at start and in the log (never silently skipped).
+    /// What this host can't enforce, one sentence each, said at start and in the log (never silently
+    /// skipped).
     virtual std::vector<std::string> notes() const = 0;
 
-    /// Claims a slot; cheap, starts nothing. errc::start_failed when the spec can't be met (unknown image, network).
+    /// Claims a slot; cheap, starts nothing. errc::start_failed when the spec can't be met (unknown image,
+    /// network).
     virtual task<result<slot_record>> prepare(const sandbox_spec& spec) = 0;
 
-    /// Starts a sandbox in a slot whose record is committed. On failure (errc::start_failed, message fit for the 502)
-    /// nothing of it is left but the slot itself, which the caller removes.
+    /// Starts a sandbox in a slot whose record is committed. On failure (errc::start_failed, message fit for
+    /// the 502) nothing of it is left but the slot itself, which the caller removes.
     virtual task<result<std::shared_ptr<sandbox>>> build(sandbox_spec spec, slot_record slot) = 0;
 
-    /// Finds the sandbox of a slot again after a restart of the service. errc::gone when it has ended meanwhile.
+    /// Finds the sandbox of a slot again after a restart of the service. errc::gone when it has ended
+    /// meanwhile.
     virtual task<result<std::shared_ptr<sandbox>>> adopt(slot_record slot) = 0;
 
     /// Removes all that is left of a slot, running or not. Idempotent.

@@ -1,7 +1,8 @@
 #pragma once
 
-// net: type-erased byte streams and listeners. Everything above (HTTP server, agent channels, Engine client) is compiled
-// once against `stream`, whatever carries it: TCP, TLS, a Unix socket. Objects run on the executor they were made with.
+// net: type-erased byte streams and listeners. Everything above (HTTP server, agent channels, Engine client)
+// is compiled once against `stream`, whatever carries it: TCP, TLS, a Unix socket. Objects run on the
+// executor they were made with.
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -20,8 +21,8 @@ namespace asio = boost::asio;
 
 using io_handler = asio::any_completion_handler<void(boost::system::error_code, std::size_t)>;
 
-/// One duplex byte stream. At most one read and one write at a time; calls come from its executor (a strand where
-/// several threads run the context). Per-operation cancellation is passed through.
+/// One duplex byte stream. At most one read and one write at a time; calls come from its executor (a strand
+/// where several threads run the context). Per-operation cancellation is passed through.
 class stream {
 public:
     static constexpr std::size_t max_buffers = 16;
@@ -46,8 +47,10 @@ public:
     template <class Buffers, class Token>
     auto async_read_some(const Buffers& buffers, Token&& token) {
         return asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
-            [this](auto handler, asio::mutable_buffer first) { read_some(first, io_handler(std::move(handler))); }, token,
-            first_of(buffers));
+            [this](auto handler, asio::mutable_buffer first) {
+                read_some(first, io_handler(std::move(handler)));
+            },
+            token, first_of(buffers));
     }
 
     template <class Buffers, class Token>

@@ -1,0 +1,48 @@
+#include "agent/agent.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr int usage_error = 2;
+
+int usage() {
+    std::fputs("usage: sandboxd-agent serve --listen-fd N | --stdio | --dial PATH  [--entrypoint ARG...]\n"
+               "       sandboxd-agent --version\n",
+               stderr);
+    return usage_error;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    using sandboxd::agent::agent_options;
+    if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+        std::printf("sandboxd-agent, protocol %u\n", sandboxd::protocol::version);
+        return 0;
+    }
+    if (argc < 3 || std::strcmp(argv[1], "serve") != 0) {
+        return usage();
+    }
+    agent_options options;
+    int at = 3;
+    if (std::strcmp(argv[2], "--stdio") == 0) {
+        options.how = agent_options::transport::standard_streams;
+    } else if (argc > 3 && std::strcmp(argv[2], "--listen-fd") == 0) {
+        options.listen_fd = std::atoi(argv[at++]);
+    } else if (argc > 3 && std::strcmp(argv[2], "--dial") == 0) {
+        options.how = agent_options::transport::dial;
+        options.dial_path = argv[at++];
+    } else {
+        return usage();
+    }
+    if (at < argc) {
+        if (std::strcmp(argv[at], "--entrypoint") != 0 || at + 1 == argc) {
+            return usage();
+        }
+        options.entrypoint = argv + at + 1;
+    }
+    return sandboxd::agent::agent(options).run();
+}

@@ -1,0 +1,289 @@
+#include "agent/supervisor.hpp"
+
+#include "agent/deadlines.hpp"
+#include "agent/launch.hpp"
+#include "agent/process_tree.hpp"
+#include "agent/system.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace sandboxd::agent {
+
+namespace {
+
+/// A command that ends within this time is reported once instead of twice: that saves a quick command two
+/// wake-ups.
+constexpr instant report_delay = 5 * millisecond;
+
+void on_child(int) {}
+
+class supervisor {
+public:
+    explicit supervisor(const supervisor_setup& setup) : setup_(setup) {}
+    [[noreturn]] void run();
+
+private:
+    [[nodiscard]] bool wait();
+    [[nodiscard]] bool receive();
+    void start(const order& head, const descriptor (&files)[most_descriptors], std::span<char> payload);
+    void begin_stop(std::uint32_t grace_ms);
+    void reap();
+    void stop_round();
+    void send(const report& head, std::string_view text = {}) const;
+
+    const supervisor_setup& setup_;
+    tree_signaller signaller_;
+    pid_t command_ = 0;       ///< 0: none, or it has ended
+    bool busy_ = false;       ///< there may be descendants
+    instant announce_at_ = 0; ///< when `started` is due; 0: it was sent
+    bool stopping_ = false;
+    instant kill_at_ = 0;
+    instant next_round_ = 0;
+    instant pause_ = 0;
+};
+
+alignas(16) char packet[sizeof(order) + inline_payload + 1];
+
+void supervisor::send(const report& head, std::string_view text) const {
+    report copy = head;
+    copy.text_size = static_cast<std::uint32_t>(text.size());
+    iovec pieces[2] = {{&copy, sizeof copy}, {const_cast<char*>(text.data()), text.size()}};
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = text.empty() ? 1 : 2;
+    sendmsg(setup_.socket, &message, MSG_NOSIGNAL);
+}
+
+void supervisor::start(const order& head, const descriptor (&files)[most_descriptors],
+                       std::span<char> payload) {
+    launch_setup setup;
+    std::size_t next = (head.flags & payload_file) != 0 ? 1 : 0;
+    const auto take = [&](std::uint32_t flag, int otherwise) {
+        return (head.flags & flag) != 0 ? files[next++].get() : otherwise;
+    };
+    setup.in = take(with_in, setup_.null);
+    setup.out = take(with_out, (head.flags & terminal) != 0 ? setup.in : setup_.null);
+    setup.err = take(with_err, setup.out);
+    setup.terminal = (head.flags & terminal) != 0;
+    setup.own_home = setup_.own_home;
+    setup.base = setup_.base;
+    const auto result = launch(payload, setup);
+    if (result.pid < 0) {
+        // A child that could not exec has left a zombie; nothing else can be there.
+        while (waitpid(-1, nullptr, 0) > 0) {
+        }
+        send({.kind = report_kind::failed,
+              .failure = result.failure,
+              .exit_code = result.exit_code,
+              .os_errno = result.os_errno},
+             std::string_view(result.text).substr(0, longest_text));
+        return;
+    }
+    command_ = result.pid;
+    busy_ = true;
+    announce_at_ = now() + report_delay;
+}
+
+/// One order. False at the end of the socket.
+bool supervisor::receive() {
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * most_descriptors)];
+    iovec piece{packet, sizeof packet - 1};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const auto length = recvmsg(setup_.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (length < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    descriptor files[most_descriptors];
+    for (auto* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+        const auto count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count && i < most_descriptors; ++i) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof fd);
+            files[i].reset(fd);
+        }
+    }
+    order head;
+    if (static_cast<std::size_t>(length) < sizeof head) {
+        return false;
+    }
+    std::memcpy(&head, packet, sizeof head);
+    switch (head.kind) {
+    case order_kind::run: {
+        if ((head.flags & payload_file) == 0) {
+            start(head, files, {packet + sizeof head, head.size});
+            return true;
+        }
+        void* const text =
+            mmap(nullptr, std::size_t{head.size} + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE, files[0].get(), 0);
+        if (text == MAP_FAILED) {
+            send({.kind = report_kind::failed, .failure = protocol::failure_kind::os, .os_errno = errno},
+                 "the command is too long for the memory there is");
+            return true;
+        }
+        start(head, files, {static_cast<char*>(text), head.size});
+        munmap(text, std::size_t{head.size} + 1);
+        return true;
+    }
+    case order_kind::stop:
+        begin_stop(head.value);
+        return true;
+    case order_kind::signal:
+        if (command_ != 0) {
+            kill(-command_, static_cast<int>(head.value));
+        }
+        return true;
+    }
+    return true;
+}
+
+void supervisor::begin_stop(std::uint32_t grace_ms) {
+    if (!busy_ || stopping_) {
+        return;
+    }
+    stopping_ = true;
+    next_round_ = now();
+    kill_at_ = next_round_ + grace_ms * millisecond;
+    pause_ = 5 * millisecond;
+}
+
+/// TERM to each process once as it is found, then KILL to all, again and again until nothing is left.
+void supervisor::stop_round() {
+    const auto at = now();
+    const bool killing = at >= kill_at_;
+    const auto living = signaller_.round(getpid(), killing ? SIGKILL : SIGTERM);
+    pause_ = killing ? (living > 0 ? millisecond : 5 * millisecond) : std::min(pause_ * 2, 100 * millisecond);
+    next_round_ = killing ? at + pause_ : std::min(at + pause_, kill_at_);
+}
+
+void supervisor::reap() {
+    int status = 0;
+    pid_t pid = 0;
+    report ended;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == command_) {
+            ended = {.kind = report_kind::exited, .pid = pid, .status = status, .ended_at = now()};
+            command_ = 0;
+            announce_at_ = 0;
+        }
+    }
+    const bool none = pid < 0 && errno == ECHILD;
+    if (none) {
+        busy_ = false;
+        stopping_ = false;
+        signaller_ = {};
+    }
+    if (ended.pid != 0) {
+        ended.idle = none ? 1 : 0;
+        send(ended);
+    } else if (none) {
+        send({.kind = report_kind::idle});
+    }
+}
+
+/// Sleeps until an order (then true), the end of a child or the next thing to do.
+bool supervisor::wait() {
+    instant until = -1;
+    const auto sooner = [&](instant at) { until = until < 0 ? at : std::min(until, at); };
+    if (announce_at_ != 0) {
+        sooner(announce_at_);
+    }
+    if (stopping_) {
+        sooner(next_round_);
+    }
+    timespec limit{};
+    if (until >= 0) {
+        const auto left = std::max<instant>(until - now(), 0);
+        limit = {.tv_sec = left / second, .tv_nsec = left % second};
+    }
+    sigset_t none;
+    sigfillset(&none);
+    sigdelset(&none, SIGCHLD);
+    pollfd entry{setup_.socket, POLLIN, 0};
+    return ppoll(&entry, 1, until >= 0 ? &limit : nullptr, &none) > 0;
+}
+
+void supervisor::run() {
+    for (;;) {
+        if (wait() && !receive()) {
+            break;
+        }
+        if (busy_) {
+            reap();
+        }
+        if (announce_at_ != 0 && now() >= announce_at_) {
+            announce_at_ = 0;
+            send({.kind = report_kind::started, .pid = command_});
+        }
+        if (stopping_ && now() >= next_round_) {
+            stop_round();
+        }
+    }
+    // The agent is gone: nothing may outlive it.
+    while (waitpid(-1, nullptr, WNOHANG) >= 0) {
+        signaller_.round(getpid(), SIGKILL);
+        usleep(1000);
+    }
+    _exit(0);
+}
+
+constexpr int own_socket = 3;
+constexpr int own_null = 4;
+
+/// Closes all that came along by the fork: what the agent holds is not for a process that commands can
+/// signal.
+void keep_only(const supervisor_setup& setup) {
+    const int socket = fcntl(setup.socket, F_DUPFD_CLOEXEC, own_null + 1);
+    const int null = fcntl(setup.null, F_DUPFD_CLOEXEC, own_null + 1);
+    for (int fd = 0; fd < own_socket; ++fd) {
+        dup2(null, fd);
+    }
+    dup3(socket, own_socket, O_CLOEXEC);
+    dup3(null, own_null, O_CLOEXEC);
+    close_from(own_null + 1);
+}
+
+} // namespace
+
+void supervise(const supervisor_setup& setup) {
+    keep_only(setup);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+    struct sigaction action{};
+    action.sa_handler = on_child;
+    sigaction(SIGCHLD, &action, nullptr);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    umask(022);
+    if (setup.open_files != 0) {
+        rlimit limit{};
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = setup.open_files;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (setup.reset_oom_score) {
+        const descriptor file(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+        [[maybe_unused]] const auto count = write(file.get(), "0", 1);
+    }
+    supervisor_setup own = setup;
+    own.socket = own_socket;
+    own.null = own_null;
+    supervisor(own).run();
+}
+
+} // namespace sandboxd::agent

@@ -1,0 +1,41 @@
+#pragma once
+
+// Small system calls that need a fall-back or a check.
+
+#include "agent/deadlines.hpp"
+#include "agent/descriptor.hpp"
+
+namespace sandboxd::agent {
+
+/// The monotonic clock.
+[[nodiscard]] instant now();
+/// The wall clock, only to be shown.
+[[nodiscard]] std::uint64_t unix_microseconds();
+
+/// Closes every descriptor from `first` on, also where close_range is missing or forbidden.
+void close_from(int first);
+
+void set_nonblocking(int fd);
+
+/// 16 bytes that nobody can guess.
+void random_bytes(char (&out)[16]);
+
+/// A pipe, close-on-exec; both invalid when there is none to be had (errno).
+struct pipe_ends {
+    descriptor read;
+    descriptor write;
+};
+[[nodiscard]] pipe_ends make_pipe();
+
+/// A pseudo-terminal of that size: the agent's end does not block.
+struct terminal_ends {
+    descriptor master;
+    descriptor slave;
+};
+[[nodiscard]] terminal_ends make_terminal(unsigned short rows, unsigned short columns);
+void resize_terminal(int master, unsigned short rows, unsigned short columns);
+
+/// Bytes waiting to be read.
+[[nodiscard]] std::size_t readable_bytes(int fd);
+
+} // namespace sandboxd::agent

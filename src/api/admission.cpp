@@ -1,0 +1,112 @@
+#include "api/admission.hpp"
+
+#include "api/errors.hpp"
+#include "wire/params.hpp"
+
+#include <limits>
+#include <string_view>
+#include <variant>
+
+namespace sandboxd::api {
+
+namespace {
+
+constexpr std::string_view token_header = "X-Sandbox-Token";
+
+/// Reads and parses the body; nothing when that failed and was answered.
+task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
+    auto bytes = co_await c.x.body().read_all(trusted ? c.on.max_body_bytes : stranger_body_bytes);
+    if (!bytes) {
+        if (bytes.error() == http::body_fault::too_large && !trusted) {
+            co_await c.x.answer().send(unauthorized());
+        } else {
+            co_await http::refuse(c.x, bytes.error());
+        }
+        co_return std::nullopt;
+    }
+    auto parsed = wire::parse_body(c.x.head().header("Content-Type"), *bytes);
+    if (auto* failure = std::get_if<wire::body_failure>(&parsed)) {
+        co_await c.x.answer().send(
+            http::json_reply(static_cast<unsigned>(failure->status), std::move(failure->body)));
+        co_return std::nullopt;
+    }
+    co_return std::get<wire::parsed_body>(std::move(parsed));
+}
+
+bool session_exists(const call& c, std::string_view id) {
+    return c.on.sessions.events(id, std::numeric_limits<std::int64_t>::max()).has_value();
+}
+
+/// The answer to a caller who may not use this session; nothing for one who may.
+std::optional<http::reply> refused(const call& c, std::string_view id, auth::scope scope) {
+    switch (scope) {
+    case auth::scope::none:
+        return unauthorized();
+    case auth::scope::tombstone:
+        return http::detail_reply(404, "No such session: " + std::string(id));
+    case auth::scope::service:
+        if (!session_exists(c, id)) {
+            return http::detail_reply(404, "No such session: " + std::string(id));
+        }
+        return std::nullopt;
+    case auth::scope::session:
+        return std::nullopt;
+    }
+    return unauthorized();
+}
+
+} // namespace
+
+void no_checks(const call&, const wire::parsed_body&, wire::fault_list&) {}
+
+task<std::optional<wire::parsed_body>> admit_service(call& c, bool with_body, validator checks) {
+    const auto token = c.x.head().header(token_header);
+    const bool trusted = token && c.on.sessions.is_service(*token);
+    std::optional<wire::parsed_body> body = wire::parsed_body{};
+    if (with_body) {
+        body = co_await take_body(c, trusted);
+        if (!body) {
+            co_return std::nullopt;
+        }
+    }
+    if (!trusted) {
+        co_await c.x.answer().send(unauthorized());
+        co_return std::nullopt;
+    }
+    wire::fault_list faults;
+    checks(c, *body, faults);
+    if (!faults.empty()) {
+        co_await c.x.answer().send(reply_of(faults));
+        co_return std::nullopt;
+    }
+    co_return body;
+}
+
+task<std::optional<wire::parsed_body>> admit_session(call& c, bool with_body, validator checks) {
+    const auto token = c.x.head().header(token_header);
+    const std::string_view id = c.route.parameter("session_id");
+    wire::fault_list faults;
+    const bool well_formed = wire::check_session_id(id, faults);
+    const auth::scope scope = token && well_formed ? c.on.sessions.authorize(*token, id) : auth::scope::none;
+    std::optional<wire::parsed_body> body = wire::parsed_body{};
+    if (with_body) {
+        body = co_await take_body(c, scope != auth::scope::none);
+        if (!body) {
+            co_return std::nullopt;
+        }
+    }
+    if (well_formed) {
+        if (auto refusal = refused(c, id, scope)) {
+            co_await c.x.answer().send(std::move(*refusal));
+            co_return std::nullopt;
+        }
+    }
+    checks(c, *body, faults);
+    if (!faults.empty()) {
+        co_await c.x.answer().send(reply_of(faults));
+        co_return std::nullopt;
+    }
+    co_return body;
+}
+
+} // namespace sandboxd::api

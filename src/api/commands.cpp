@@ -1,0 +1,89 @@
+#include "api/admission.hpp"
+#include "api/errors.hpp"
+#include "api/handlers.hpp"
+#include "api/shown.hpp"
+#include "wire/params.hpp"
+#include "wire/requests.hpp"
+
+// Commands: exec (contract 1.5.4), run (1.5.5) and its stop (1.5.6).
+
+namespace sandboxd::api {
+
+namespace {
+
+/// A command that had to wait is not started for a client that has left; one that has only shut its sending
+/// side is found out by an interim answer (design.md "Decided" 23).
+task<bool> still_there(http::responder& client) {
+    if (client.gone()) {
+        co_return false;
+    }
+    co_return co_await client.interim(102);
+}
+
+std::shared_ptr<session::client_watch> watch_over(call& c) {
+    auto watch = std::make_shared<session::client_watch>();
+    http::responder& client = c.x.answer();
+    watch->probe = [&client] { return still_there(client); };
+    return watch;
+}
+
+void run_id_checks(const call& c, const wire::parsed_body&, wire::fault_list& faults) {
+    (void)wire::check_run_id(c.route.parameter("run_id"), faults);
+}
+
+} // namespace
+
+task<void> exec(call& c) {
+    const auto body = co_await admit_session(c, true, body_checks<wire::exec_body>);
+    if (!body) {
+        co_return;
+    }
+    auto asked = model_of<wire::exec_body>(*body);
+    session::exec_command command{.command = std::move(asked.command),
+                                  .timeout_seconds = asked.timeout_seconds};
+    auto answer = co_await c.on.sessions.exec(c.session_id(), std::move(command), watch_over(c));
+    if (!answer) {
+        co_await c.x.answer().send(reply_of(answer.error()));
+        co_return;
+    }
+    co_await c.x.answer().send(http::json_reply(200, wire::to_json(shown(std::move(*answer)))));
+}
+
+task<void> run(call& c) {
+    const auto body = co_await admit_session(c, true, body_checks<wire::run_body>);
+    if (!body) {
+        co_return;
+    }
+    auto asked = model_of<wire::run_body>(*body);
+    session::run_command command{.run_id = std::move(asked.run_id),
+                                 .argv = std::move(asked.argv),
+                                 .env = std::move(asked.env),
+                                 .timeout_seconds = asked.timeout_seconds};
+    auto answer = co_await c.on.sessions.run(c.session_id(), std::move(command), watch_over(c));
+    if (!answer) {
+        co_await c.x.answer().send(reply_of(answer.error()));
+        co_return;
+    }
+    // Both streams and their escaped form: counted against the memory that answers may hold together.
+    if (auto room = co_await c.x.hold(answer->out.size() + answer->err.size()); !room) {
+        co_await http::refuse(c.x, room.error());
+        co_return;
+    }
+    co_await c.x.answer().send(http::json_reply(200, wire::to_json(shown(std::move(*answer)))));
+}
+
+task<void> stop_run(call& c) {
+    if (!co_await admit_session(c, false, run_id_checks)) {
+        co_return;
+    }
+    const auto stopped =
+        co_await c.on.sessions.stop_run(c.session_id(), std::string(c.route.parameter("run_id")));
+    if (!stopped) {
+        co_await c.x.answer().send(reply_of(stopped.error()));
+        co_return;
+    }
+    http::reply done{.status = 204, .headers = {}, .body = {}};
+    co_await c.x.answer().send(std::move(done));
+}
+
+} // namespace sandboxd::api

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "api/call.hpp"
+
+namespace sandboxd::api {
+
+// One per route; the contract's number stands beside each row of routes.cpp.
+
+task<void> index(call& c);
+task<void> health(call& c);
+task<void> policy(call& c);
+
+task<void> open_session(call& c);
+task<void> list_sessions(call& c);
+task<void> inspect_session(call& c);
+task<void> close_session(call& c);
+task<void> list_events(call& c);
+
+task<void> exec(call& c);
+task<void> run(call& c);
+task<void> stop_run(call& c);
+
+} // namespace sandboxd::api

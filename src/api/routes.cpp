@@ -1,0 +1,73 @@
+#include "api/routes.hpp"
+
+#include "api/handlers.hpp"
+#include "router/answer.hpp"
+#include "router/table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace sandboxd::api {
+
+namespace {
+
+struct route {
+    router::endpoint where;
+    task<void> (*answer)(call&);
+};
+
+// The whole surface of the service. [contract]
+constexpr std::array routes{
+    route{{"GET", "/"}, index},                                             // 1.3.1
+    route{{"GET", "/healthz"}, health},                                     // 1.3.2
+    route{{"GET", "/policy"}, policy},                                      // 1.4.1
+    route{{"POST", "/sessions"}, open_session},                             // 1.4.3
+    route{{"GET", "/sessions"}, list_sessions},                             // 1.4.4
+    route{{"GET", "/sessions/{session_id}"}, inspect_session},              // 1.5.1
+    route{{"DELETE", "/sessions/{session_id}"}, close_session},             // 1.5.3
+    route{{"GET", "/sessions/{session_id}/events"}, list_events},           // 1.5.2
+    route{{"POST", "/sessions/{session_id}/exec"}, exec},                   // 1.5.4
+    route{{"POST", "/sessions/{session_id}/run"}, run},                     // 1.5.5
+    route{{"POST", "/sessions/{session_id}/runs/{run_id}/stop"}, stop_run}, // 1.5.6
+};
+
+constexpr auto endpoints = [] {
+    std::array<router::endpoint, routes.size()> all{};
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+        all[i] = routes[i].where;
+    }
+    return all;
+}();
+
+class service_handler {
+public:
+    service_handler(session::registry& sessions, std::uint64_t max_body_bytes)
+        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns()} {
+        std::erase(context_.endpoints, "/");
+    }
+
+    task<void> answer(http::exchange& x) const {
+        const auto& head = x.head();
+        const router::match found = table_.find(head.method, head.target);
+        if (found.kind != router::match::outcome::found) {
+            co_await x.answer().send(router::unmatched(head, found));
+            co_return;
+        }
+        call c{x, found, context_};
+        co_await routes[found.index].answer(c);
+    }
+
+private:
+    router::table table_;
+    context context_;
+};
+
+} // namespace
+
+http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes) {
+    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes);
+    return [all](http::exchange& x) { return all->answer(x); };
+}
+
+} // namespace sandboxd::api

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "core/spawn.hpp"
+#include "session/bounded.hpp"
+#include "session/live_registry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sandboxd::session {
+
+/// A command's way to its answer: a live sandbox, its turn, the operation. What was certainly not started is
+/// tried again in a healed sandbox (N16.3), a fixed number of times. Included by commands.cpp only.
+template <class T>
+task<live_registry::ran<T>> live_registry::attempt(session_ptr one, std::shared_ptr<ticket> mine,
+                                                   std::shared_ptr<client_watch> watch, window times,
+                                                   bool for_run, operation<T> what) {
+    constexpr int tries = 3;
+    std::optional<command_queue::place> place;
+    for (int i = 0; i < tries; ++i) {
+        // Healing comes before the turn: a sandbox that takes long to start holds no place.
+        auto box = co_await obtain(one, mine, for_run, times.give_up);
+        if (!box) {
+            const auto how = mine->closing()   ? fate::closed
+                             : mine->stopped() ? fate::stopped
+                             : mine->left()    ? fate::left
+                                               : fate::answered;
+            co_return ran<T>{how, box.error(), false};
+        }
+        one->touch(on_.clock);
+        if (!place) {
+            place.emplace(queue_.enter());
+            if (const auto how = co_await wait_turn(*place, mine, watch, times.deadline);
+                how != fate::answered) {
+                co_return ran<T>{how, error{}, false};
+            }
+        }
+        if (!(*box)->alive()) {
+            continue;
+        }
+        if (!mine->start()) {
+            const auto how = mine->closing() ? fate::closed : mine->stopped() ? fate::stopped : fate::left;
+            co_return ran<T>{how, error{}, false};
+        }
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(times.deadline - std::chrono::steady_clock::now());
+        if (left.count() <= 0) {
+            co_return ran<T>{fate::late, error{}, false};
+        }
+        one->touch(on_.clock);
+        mark_dirty(one);
+        // Only a close gives up on a command that has started; a stop ends it through the sandbox.
+        auto wake_by = [mine](std::function<void()> wake) {
+            mine->wake_by([mine = mine.get(), wake = std::move(wake)] {
+                if (mine->closing()) {
+                    wake();
+                }
+            });
+        };
+        auto answer =
+            co_await bounded<result<T>>(*calls_, *box, what(**box, left), times.give_up, std::move(wake_by));
+        mine->wake_by({});
+        if (!answer) {
+            if (!mine->closing()) {
+                stop_behind(*box, mine->run_id());
+            }
+            co_return ran<T>{mine->closing() ? fate::closed : fate::overdue, error{}, true};
+        }
+        if (answer->has_error() && answer->error().code == errc::gone && !answer->error().may_have_started) {
+            continue;
+        }
+        co_return ran<T>{fate::answered, std::move(*answer), true};
+    }
+    co_return ran<T>{fate::answered, error{errc::gone, "The sandbox keeps dying"}, true};
+}
+
+} // namespace sandboxd::session

@@ -1,0 +1,164 @@
+#include "core/log.hpp"
+#include "core/spawn.hpp"
+#include "session/live_registry.hpp"
+#include "session/workspace.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sandboxd::session {
+
+task<result<void>> live_registry::close(std::string id, bool purge) {
+    const auto pass = requests_.enter();
+    if (!pass) {
+        co_return leaving();
+    }
+    const auto one = shards_.find(id);
+    auto closing = one ? begin_close(one, purge) : nullptr;
+    if (!closing) {
+        co_return no_such(id);
+    }
+    co_await closing->done.wait();
+    co_return closing->outcome;
+}
+
+/// Null when there is nothing to close: not listed, or being closed already.
+std::shared_ptr<job> live_registry::begin_close(const session_ptr& one, bool purge) {
+    std::shared_ptr<job> closing;
+    bool was_asleep = false;
+    {
+        const std::lock_guard lock(one->mutex);
+        was_asleep = shows_hibernated(one->at);
+        if (!is_listed(one->at) || !one->step(trigger::close_started)) {
+            return nullptr;
+        }
+        closing = one->closing;
+    }
+    if (!core::spawn(one->strand, "closing a session", lives_,
+                     life_of_close(one, purge, was_asleep, closing))) {
+        const std::lock_guard lock(one->mutex);
+        one->step(was_asleep ? trigger::close_failed_asleep : trigger::close_failed);
+        return nullptr;
+    }
+    return closing;
+}
+
+/// The records first: once they are written the session is gone, whatever happens to the rest. What a crash
+/// leaves, a slot without a session and a workspace to be purged, the next start removes.
+task<void> live_registry::life_of_close(session_ptr one, bool purge, bool was_asleep,
+                                        std::shared_ptr<job> closing) {
+    if (auto committed = co_await commit_close(one, purge); !committed) {
+        {
+            const std::lock_guard lock(one->mutex);
+            one->step(was_asleep ? trigger::close_failed_asleep : trigger::close_failed);
+            one->closing = std::make_shared<job>();
+        }
+        closing->finish(committed.error());
+        co_return;
+    }
+    end_commands(one);
+    try {
+        co_await take_down(one, purge);
+    } catch (const std::exception& e) {
+        core::log::error("closing session {}: {}", one->record.id, e.what());
+    }
+    admission_.leave(one->record.tenant);
+    shards_.erase(one);
+    core::log::info("session {} is closed", one->record.id);
+    closing->finish(result<void>());
+}
+
+task<result<void>> live_registry::commit_close(session_ptr one, bool purge) {
+    store::tombstone stone;
+    stone.id = one->record.id;
+    stone.token_nonce = one->record.token_nonce;
+    stone.closed_at = on_.clock.wall();
+    if (purge) {
+        stone.purge = one->record.workspace;
+    }
+    tombstones_.add(auth::token_authority::digest(one->record.id, one->token), stone.closed_at);
+    std::vector<store::change> changes{store::drop_session{one->record.order}, store::put_tombstone{stone}};
+    auto committed = co_await on_.store.commit(std::move(changes));
+    if (!committed) {
+        core::log::error("closing session {} could not be recorded: {}", one->record.id,
+                         committed.error().message);
+        co_return error{errc::internal, "The close could not be recorded"};
+    }
+    co_return result<void>();
+}
+
+/// Pending commands answer at once, whatever the sandbox does (N16.32).
+void live_registry::end_commands(const session_ptr& one) {
+    std::vector<std::shared_ptr<ticket>> pending;
+    {
+        const std::lock_guard lock(one->mutex);
+        for (const auto& [run_id, each] : one->commands) {
+            pending.push_back(each);
+        }
+    }
+    for (const auto& each : pending) {
+        each->close();
+    }
+}
+
+task<void> live_registry::take_down(session_ptr one, bool purge) {
+    std::shared_ptr<sandbox> box;
+    std::optional<slot_record> slot;
+    std::shared_ptr<job> healing;
+    {
+        const std::lock_guard lock(one->mutex);
+        healing = one->healing;
+    }
+    if (healing) { // it sees the close and undoes what it has built
+        co_await healing->done.wait_for(on_.waits.stop);
+    }
+    {
+        const std::lock_guard lock(one->mutex);
+        box = std::exchange(one->box, nullptr);
+        slot = std::exchange(one->slot, std::nullopt);
+    }
+    const bool stopped = co_await stop_box(std::move(box), std::move(slot), purge);
+    {
+        const std::lock_guard lock(one->mutex);
+        one->step(stopped ? trigger::stopped : trigger::stop_overdue);
+    }
+    if (purge && one->record.workspace) {
+        co_await purge_workspace({one->record.id, one->record.token_nonce, 0, one->record.workspace});
+    }
+}
+
+/// Errors are ignored (contract 2.12): what can't be removed now can't be later.
+task<void> live_registry::purge_workspace(store::tombstone stone) {
+    const std::string& path = *stone.purge;
+    const auto below = stone.id.size() + std::string_view("//workspace").size();
+    if (path.size() > below) {
+        const bool removed =
+            co_await on_.workers.run([root = path.substr(0, path.size() - below), id = stone.id] {
+                return blocking::remove_workspace(root, id);
+            });
+        if (!removed) {
+            core::log::warning("the workspace of session {} could not be removed whole", stone.id);
+        }
+    }
+    std::vector<store::change> changes{store::purge_done{stone.token_nonce}};
+    if (auto noted = co_await on_.store.commit(std::move(changes)); !noted) {
+        core::log::warning("purging session {} could not be recorded: {}", stone.id, noted.error().message);
+    }
+}
+
+task<void> live_registry::close_all(std::chrono::steady_clock::duration limit) {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    std::vector<std::shared_ptr<job>> all;
+    for (const auto& one : shards_.all()) {
+        if (auto closing = begin_close(one, false)) {
+            all.push_back(std::move(closing));
+        }
+    }
+    for (const auto& closing : all) {
+        if (!co_await closing->done.wait_for(until - std::chrono::steady_clock::now())) {
+            core::log::error("a sandbox did not stop cleanly");
+        }
+    }
+}
+
+} // namespace sandboxd::session

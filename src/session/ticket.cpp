@@ -1,0 +1,72 @@
+#include "session/ticket.hpp"
+
+#include "session/types.hpp"
+
+#include <utility>
+
+namespace sandboxd::session {
+
+void ticket::leave_word(std::atomic<bool>& what) {
+    std::function<void()> wake;
+    {
+        const std::lock_guard lock(mutex_);
+        what = true;
+        wake = wake_;
+    }
+    if (wake) {
+        wake();
+    }
+}
+
+void ticket::wake_by(std::function<void()> wake) {
+    bool at_once = false;
+    {
+        const std::lock_guard lock(mutex_);
+        wake_ = std::move(wake);
+        at_once = must_not_start() && wake_;
+        wake = wake_;
+    }
+    if (at_once) {
+        wake();
+    }
+}
+
+bool ticket::start() {
+    // Under the lock that leaves word: whoever stops it sees `started`, or this sees the stop.
+    const std::lock_guard lock(mutex_);
+    if (must_not_start()) {
+        return false;
+    }
+    started_ = true;
+    return true;
+}
+
+void client_watch::left() {
+    std::function<void()> callback;
+    {
+        const std::lock_guard lock(mutex_);
+        left_ = true;
+        callback = std::exchange(callback_, {});
+    }
+    if (callback) {
+        callback();
+    }
+}
+
+bool client_watch::has_left() const {
+    const std::lock_guard lock(mutex_);
+    return left_;
+}
+
+void client_watch::on_left(std::function<void()> callback) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!left_ || !callback) {
+            callback_ = std::move(callback);
+            return;
+        }
+    }
+    callback();
+}
+
+} // namespace sandboxd::session

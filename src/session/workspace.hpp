@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sandboxd/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+/// The directories of sessions below the workspace root. Everything here blocks: it runs on the worker pool.
+namespace sandboxd::session::blocking {
+
+/// `<root>/<id>/workspace`, absolute.
+[[nodiscard]] std::string workspace_path(const std::string& root, const std::string& id);
+
+/// True when the workspace directory of the id is there (N9.3); a link is none.
+[[nodiscard]] bool workspace_exists(const std::string& root, const std::string& id);
+
+/// Makes `<root>/<id>` (0700) and `workspace` in it (0755) where they are missing, gives `workspace` to `uid`
+/// when one is set (contract 4.6.4) and sets the time of `<root>/<id>` to now (2.13 c). Follows no link below
+/// the root. errc::start_failed with a text for the 502.
+[[nodiscard]] result<std::string> make_workspace(const std::string& root, const std::string& id,
+                                                 std::optional<std::uint32_t> uid);
+
+/// Removes `<root>/<id>` and all below it, following no link. What can't be removed stays (contract 2.12);
+/// true when nothing is left.
+bool remove_workspace(const std::string& root, const std::string& id);
+
+} // namespace sandboxd::session::blocking

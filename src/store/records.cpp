@@ -1,0 +1,247 @@
+#include "store/records.hpp"
+
+#include <type_traits>
+#include <utility>
+
+namespace sandboxd::store {
+
+struct apply_change {
+    records& all;
+
+    result<void> operator()(const put_slot& one) {
+        all.put_slot_.bind(1, std::string_view(one.slot.slot));
+        all.put_slot_.bind(2, std::string_view(one.slot.backend));
+        all.put_slot_.bind(3, std::string_view(one.slot.handle));
+        return all.put_slot_.run();
+    }
+    result<void> operator()(const drop_slot& one) {
+        all.drop_slot_.bind(1, std::string_view(one.slot));
+        return all.drop_slot_.run();
+    }
+    result<void> operator()(const put_session& one) { return all.put(one.session); }
+    result<void> operator()(const set_slot& one) {
+        all.set_slot_.bind(1, one.order);
+        all.set_slot_.bind(2, one.slot);
+        return all.set_slot_.run();
+    }
+    result<void> operator()(const drop_session& one) {
+        all.drop_events_.bind(1, one.order);
+        if (auto done = all.drop_events_.run(); !done) {
+            return done;
+        }
+        all.drop_session_.bind(1, one.order);
+        return all.drop_session_.run();
+    }
+    result<void> operator()(const put_tombstone& one) {
+        all.put_tombstone_.bind_blob(1, one.stone.token_nonce.data(), one.stone.token_nonce.size());
+        all.put_tombstone_.bind(2, std::string_view(one.stone.id));
+        all.put_tombstone_.bind(3, one.stone.closed_at);
+        all.put_tombstone_.bind(4, one.stone.purge);
+        return all.put_tombstone_.run();
+    }
+    result<void> operator()(const purge_done& one) {
+        all.purge_done_.bind_blob(1, one.token_nonce.data(), one.token_nonce.size());
+        return all.purge_done_.run();
+    }
+    result<void> operator()(const prune_tombstones& one) {
+        all.prune_.bind(1, one.before);
+        return all.prune_.run();
+    }
+    result<void> operator()(const touch& one) {
+        all.touch_.bind(1, one.order);
+        all.touch_.bind(2, one.last_activity);
+        return all.touch_.run();
+    }
+    result<void> operator()(const reserve_events& one) {
+        all.reserve_.bind(1, one.order);
+        all.reserve_.bind(2, one.event_limit);
+        return all.reserve_.run();
+    }
+    result<void> operator()(const add_event& one) { return all.add(one); }
+};
+
+result<records> records::prepare(sqlite3* db) {
+    records all;
+    const std::pair<statement*, const char*> wanted[] = {
+        {&all.put_slot_, "INSERT OR REPLACE INTO slots VALUES (?1, ?2, ?3)"},
+        {&all.drop_slot_, "DELETE FROM slots WHERE slot = ?1"},
+        {&all.put_session_,
+         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+         "ON CONFLICT (open_order) DO UPDATE SET id = ?2, runtime = ?3, entry = ?4, tenant = ?5, workspace = "
+         "?6, "
+         "nonce = ?7, created_at = ?8, last_activity = ?9, state = ?10, slot = ?11, event_limit = ?12"},
+        {&all.set_slot_, "UPDATE sessions SET slot = ?2 WHERE open_order = ?1"},
+        {&all.drop_session_, "DELETE FROM sessions WHERE open_order = ?1"},
+        {&all.drop_events_, "DELETE FROM events WHERE open_order = ?1"},
+        {&all.put_tombstone_, "INSERT OR REPLACE INTO tombstones VALUES (?1, ?2, ?3, ?4)"},
+        {&all.purge_done_, "UPDATE tombstones SET purge = NULL WHERE nonce = ?1"},
+        {&all.prune_, "DELETE FROM tombstones WHERE closed_at < ?1 AND purge IS NULL"},
+        {&all.touch_, "UPDATE sessions SET last_activity = ?2 WHERE open_order = ?1"},
+        {&all.reserve_, "UPDATE sessions SET event_limit = ?2 WHERE open_order = ?1"},
+        {&all.add_event_, "INSERT OR REPLACE INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 "
+                          "WHERE EXISTS (SELECT 1 FROM sessions WHERE open_order = ?1)"},
+        {&all.trim_events_, "DELETE FROM events WHERE open_order = ?1 AND seq <= ?2"},
+    };
+    for (const auto& [place, sql] : wanted) {
+        auto one = statement::prepare(db, sql);
+        if (!one) {
+            return one.error();
+        }
+        *place = std::move(*one);
+    }
+    return all;
+}
+
+result<void> records::put(const session_record& session) {
+    put_session_.bind(1, session.order);
+    put_session_.bind(2, std::string_view(session.id));
+    put_session_.bind(3, std::string_view(session.runtime));
+    put_session_.bind(4, std::string_view(session.entry));
+    put_session_.bind(5, session.tenant);
+    put_session_.bind(6, session.workspace);
+    put_session_.bind_blob(7, session.token_nonce.data(), session.token_nonce.size());
+    put_session_.bind(8, session.created_at);
+    put_session_.bind(9, session.last_activity);
+    put_session_.bind(
+        10, std::string_view(session.state == session_state::hibernated ? "hibernated" : "running"));
+    put_session_.bind(11, session.slot);
+    put_session_.bind(12, session.event_limit);
+    return put_session_.run();
+}
+
+result<void> records::add(const add_event& one) {
+    add_event_.bind(1, one.order);
+    add_event_.bind(2, one.event.seq);
+    add_event_.bind(3, one.event.at);
+    add_event_.bind(4, std::string_view(one.event.op));
+    add_event_.bind(5, std::string_view(one.event.target));
+    add_event_.bind(6, std::int64_t{one.event.ok});
+    add_event_.bind(7, std::string_view(one.event.detail));
+    add_event_.bind(8, one.event.duration_ms);
+    if (auto done = add_event_.run(); !done) {
+        return done;
+    }
+    trim_events_.bind(1, one.order);
+    trim_events_.bind(2, one.event.seq - static_cast<std::int64_t>(events_kept));
+    return trim_events_.run();
+}
+
+result<void> records::apply(const change& one) {
+    return std::visit(apply_change{*this}, one);
+}
+
+namespace {
+
+result<void> load_sessions(sqlite3* db, contents& all) {
+    auto rows = statement::prepare(db, "SELECT * FROM sessions ORDER BY open_order");
+    if (!rows) {
+        return rows.error();
+    }
+    for (;;) {
+        auto more = rows->step();
+        if (!more) {
+            return more.error();
+        }
+        if (!*more) {
+            return {};
+        }
+        session_record one;
+        one.order = rows->column_int(0);
+        one.id = rows->column_text(1);
+        one.runtime = rows->column_text(2);
+        one.entry = rows->column_text(3);
+        one.tenant = rows->column_optional(4);
+        one.workspace = rows->column_optional(5);
+        if (!rows->column_blob(6, one.token_nonce.data(), one.token_nonce.size())) {
+            return error{errc::invalid, "the session store: the nonce of session " + one.id + " is damaged"};
+        }
+        one.created_at = rows->column_double(7);
+        one.last_activity = rows->column_double(8);
+        one.state = rows->column_text(9) == "hibernated" ? session_state::hibernated : session_state::running;
+        one.slot = rows->column_optional(10);
+        one.event_limit = rows->column_int(11);
+        all.sessions.push_back({std::move(one), {}});
+    }
+}
+
+result<void> load_events(sqlite3* db, contents& all) {
+    auto rows = statement::prepare(db, "SELECT * FROM events ORDER BY open_order, seq");
+    if (!rows) {
+        return rows.error();
+    }
+    auto owner = all.sessions.begin();
+    for (;;) {
+        auto more = rows->step();
+        if (!more) {
+            return more.error();
+        }
+        if (!*more) {
+            return {};
+        }
+        const auto order = rows->column_int(0);
+        while (owner != all.sessions.end() && owner->session.order < order) {
+            ++owner;
+        }
+        if (owner != all.sessions.end() && owner->session.order == order) {
+            owner->events.push_back({rows->column_int(1), rows->column_double(2), rows->column_text(3),
+                                     rows->column_text(4), rows->column_int(5) != 0, rows->column_text(6),
+                                     rows->column_double(7)});
+        }
+    }
+}
+
+result<void> load_slots(sqlite3* db, contents& all) {
+    auto rows = statement::prepare(db, "SELECT * FROM slots ORDER BY slot");
+    if (!rows) {
+        return rows.error();
+    }
+    for (;;) {
+        auto more = rows->step();
+        if (!more) {
+            return more.error();
+        }
+        if (!*more) {
+            return {};
+        }
+        all.slots.push_back({rows->column_text(0), rows->column_text(1), rows->column_text(2)});
+    }
+}
+
+result<void> load_tombstones(sqlite3* db, contents& all) {
+    auto rows =
+        statement::prepare(db, "SELECT nonce, id, closed_at, purge FROM tombstones ORDER BY closed_at");
+    if (!rows) {
+        return rows.error();
+    }
+    for (;;) {
+        auto more = rows->step();
+        if (!more) {
+            return more.error();
+        }
+        if (!*more) {
+            return {};
+        }
+        tombstone one;
+        if (!rows->column_blob(0, one.token_nonce.data(), one.token_nonce.size())) {
+            return error{errc::invalid, "the session store: the nonce of a closed session is damaged"};
+        }
+        one.id = rows->column_text(1);
+        one.closed_at = rows->column_double(2);
+        one.purge = rows->column_optional(3);
+        all.tombstones.push_back(std::move(one));
+    }
+}
+
+} // namespace
+
+result<contents> records::load(sqlite3* db) {
+    contents all;
+    for (const auto part : {load_sessions, load_events, load_slots, load_tombstones}) {
+        if (auto done = part(db, all); !done) {
+            return done.error();
+        }
+    }
+    return all;
+}
+
+} // namespace sandboxd::store

@@ -1,0 +1,134 @@
+#pragma once
+
+// A registry with everything below it, and a way to wait for its answers on the test's thread.
+
+#include "session/fake_host.hpp"
+#include "session/registry.hpp"
+#include "support/run.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace sandboxd::test {
+
+inline constexpr auth::token_key test_key{7};
+
+inline settings test_settings() {
+    settings config;
+    config.token = "service-token";
+    config.execute_timeout = 2;
+    config.max_sessions = std::nullopt;
+    return config;
+}
+
+inline session::runtime_source test_runtimes() {
+    session::runtime_source runtimes;
+    runtimes.aliases = {"go", "python"};
+    runtimes.default_alias = "python";
+    runtimes.entry = [](const std::string& alias) -> result<std::string> {
+        if (alias != "go" && alias != "python") {
+            return error{errc::invalid, "Unknown runtime '" + alias + "'. Allowed: go, python"};
+        }
+        return R"({"alias":")" + alias + R"("})";
+    };
+    runtimes.spec = [](const std::string& alias, const std::string&) -> result<sandbox_spec> {
+        sandbox_spec spec;
+        spec.image = alias;
+        return spec;
+    };
+    return runtimes;
+}
+
+inline session::patience short_patience() {
+    session::patience waits;
+    waits.stop = std::chrono::milliseconds(100);
+    waits.adopt = std::chrono::milliseconds(300);
+    waits.stop_run = std::chrono::milliseconds(400);
+    waits.exec_grace = std::chrono::milliseconds(200);
+    waits.run_grace = std::chrono::milliseconds(200);
+    waits.flush = std::chrono::milliseconds(5);
+    return waits;
+}
+
+/// One life of the service; the host and the store go on after it.
+class service {
+public:
+    service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
+            settings config = test_settings());
+    ~service();
+    service(const service&) = delete;
+    service& operator=(const service&) = delete;
+
+    session::registry& sessions() { return *registry_; }
+    boost::asio::io_context& context() { return context_; }
+    core::manual_clock& clock() { return *clock_; }
+    fake_host& host() { return *host_; }
+
+    /// Waits for an answer; the coroutine runs on a strand of its own.
+    template <class T>
+    T get(task<T> work) {
+        return test::get(context_, on_strand(std::move(work)));
+    }
+    /// Starts it and lets the test go on; take the answer with `ready`.
+    template <class T>
+    std::shared_ptr<std::optional<T>> start(task<T> work) {
+        auto answer = std::make_shared<std::optional<T>>();
+        boost::asio::co_spawn(boost::asio::make_strand(context_.get_executor()), std::move(work),
+                              [answer](const std::exception_ptr& thrown, T value) {
+                                  if (!thrown) {
+                                      answer->emplace(std::move(value));
+                                  }
+                              });
+        return answer;
+    }
+    template <class T>
+    T ready(const std::shared_ptr<std::optional<T>>& answer) {
+        until([&answer] { return answer->has_value(); });
+        return std::move(**answer);
+    }
+    /// Lets the service work until the condition holds; fails the test after 30 s.
+    void until(const std::function<bool()>& holds);
+    /// Lets it work for a while.
+    void pass(std::chrono::milliseconds time);
+
+    session::opened open(const std::string& id);
+    session::exec_answer exec(const std::string& id, const std::string& command);
+    void shut(session::shutdown_mode mode);
+
+private:
+    template <class T>
+    task<T> on_strand(task<T> work) {
+        co_return co_await boost::asio::co_spawn(boost::asio::make_strand(context_.get_executor()),
+                                                 std::move(work), boost::asio::use_awaitable);
+    }
+
+    boost::asio::io_context context_;
+    settings config_;
+    std::shared_ptr<fake_host> host_;
+    std::shared_ptr<store::session_store> store_;
+    std::shared_ptr<core::manual_clock> clock_ = core::create_manual_clock(1'700'000'000.5);
+    core::worker_pool workers_{"test", 1};
+    auth::token_authority authority_{"service-token", test_key};
+    std::unique_ptr<session::registry> registry_;
+    bool shut_ = false;
+};
+
+/// A directory of its own, removed with what is in it.
+class temporary_directory {
+public:
+    temporary_directory();
+    ~temporary_directory();
+    temporary_directory(const temporary_directory&) = delete;
+    temporary_directory& operator=(const temporary_directory&) = delete;
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+} // namespace sandboxd::test

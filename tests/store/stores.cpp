@@ -1,0 +1,359 @@
+#include "core/random.hpp"
+#include "store/session_store.hpp"
+#include "store/state_directory.hpp"
+#include "support/run.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/test/unit_test.hpp>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace sandboxd;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct directory {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("sandboxd-test-" + core::random_hex(8));
+    directory() { std::filesystem::create_directory(path); }
+    ~directory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+    [[nodiscard]] std::string file(const char* name) const { return (path / name).string(); }
+};
+
+store::nonce nonce_of(unsigned char fill) {
+    store::nonce one{};
+    one.fill(fill);
+    return one;
+}
+
+store::session_record record_of(std::int64_t order, const std::string& id) {
+    store::session_record one;
+    one.order = order;
+    one.id = id;
+    one.runtime = "python";
+    one.entry = R"({"image":"x\u0000"})";
+    one.tenant = order % 2 == 0 ? std::optional<std::string>("acme") : std::nullopt;
+    one.workspace = order % 2 == 0 ? std::optional<std::string>("/w/" + id + "/workspace") : std::nullopt;
+    one.token_nonce = nonce_of(static_cast<unsigned char>(order));
+    one.created_at = 1'700'000'000.123;
+    one.last_activity = 1'700'000'001.5;
+    one.slot = "slot-" + id;
+    one.event_limit = 256;
+    return one;
+}
+
+store::event_record event_of(std::int64_t seq) {
+    return {seq, 1'700'000'002.25, "exec", "tär\nget", seq % 2 == 0, "exit 0", 1.5};
+}
+
+std::string contents_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+
+/// What both stores have to do alike; `again` plays a restart.
+void behaves(const std::function<store::session_store&()>& current, const std::function<void()>& again) {
+    boost::asio::io_context context;
+    const auto commit = [&](std::vector<store::change> changes) {
+        return test::get(context, current().commit(std::move(changes)));
+    };
+    const auto load = [&] { return *test::get(context, current().load()); };
+    BOOST_REQUIRE(commit({store::put_slot{{"slot-b", "oci", "h\"1"}}, store::put_slot{{"slot-a", "oci", ""}},
+                          store::put_slot{{"slot-c", "oci", "3"}}})
+                      .has_value());
+    BOOST_REQUIRE(
+        commit({store::put_session{record_of(2, "b")}, store::put_session{record_of(1, "a")}}).has_value());
+    for (std::int64_t seq = 1; seq <= 205; ++seq) {
+        BOOST_REQUIRE(
+            commit({store::add_event{1, event_of(seq)}, store::add_event{9, event_of(seq)}}).has_value());
+    }
+    again();
+    auto all = load();
+    BOOST_REQUIRE(all.sessions.size() == 2U);
+    BOOST_TEST((all.sessions[0].session == record_of(1, "a")));
+    BOOST_TEST((all.sessions[1].session == record_of(2, "b")));
+    BOOST_REQUIRE(all.sessions[0].events.size() == 200U);
+    BOOST_TEST((all.sessions[0].events.front() == event_of(6)));
+    BOOST_TEST((all.sessions[0].events.back() == event_of(205)));
+    BOOST_TEST(all.sessions[1].events.empty());
+    BOOST_REQUIRE(all.slots.size() == 3U);
+    BOOST_TEST(all.slots[1].handle == "h\"1");
+
+    // An id is open once; a commit that fails changes nothing.
+    const auto twice = commit({store::drop_slot{"slot-c"}, store::put_session{record_of(3, "a")}});
+    BOOST_REQUIRE(twice.has_error());
+    BOOST_TEST(std::string(name_of(twice.error().code)) == "exists");
+    BOOST_TEST(load().slots.size() == 3U);
+
+    // Closing and opening again in one commit.
+    const store::tombstone stone{"a", nonce_of(1), 50.0, "/w/a/workspace"};
+    BOOST_REQUIRE(
+        commit({store::drop_session{1}, store::put_tombstone{stone}, store::put_session{record_of(3, "a")},
+                store::touch{2, 77.5}, store::reserve_events{2, 512}, store::set_slot{2, std::nullopt},
+                store::touch{1, 1.0}, store::set_slot{1, "slot-a"}, store::add_event{1, event_of(206)},
+                store::drop_slot{"slot-c"}, store::drop_slot{"none"}})
+            .has_value());
+    again();
+    all = load();
+    BOOST_REQUIRE(all.sessions.size() == 2U);
+    auto changed = record_of(2, "b");
+    changed.last_activity = 77.5;
+    changed.event_limit = 512;
+    changed.slot.reset();
+    BOOST_TEST((all.sessions[0].session == changed));
+    BOOST_TEST((all.sessions[1].session == record_of(3, "a")));
+    BOOST_TEST(all.sessions[1].events.empty());
+    BOOST_TEST(all.slots.size() == 2U);
+    BOOST_REQUIRE(all.tombstones.size() == 1U);
+    BOOST_TEST((all.tombstones[0] == stone));
+
+    // A tombstone that still has something to purge is kept however old it is.
+    BOOST_REQUIRE(commit({store::prune_tombstones{100.0}}).has_value());
+    BOOST_TEST(load().tombstones.size() == 1U);
+    BOOST_REQUIRE(commit({store::purge_done{nonce_of(1)}, store::prune_tombstones{50.0}}).has_value());
+    BOOST_TEST(load().tombstones.size() == 1U);
+    BOOST_REQUIRE(commit({store::prune_tombstones{100.0}}).has_value());
+    BOOST_TEST(load().tombstones.empty());
+    current().close();
+    BOOST_TEST(commit({store::drop_slot{"slot-a"}}).has_error());
+}
+
+void check_refused(const std::string& path, const std::string& word) {
+    const auto before = contents_of(path);
+    const auto opened = store::open_sqlite_store(path);
+    BOOST_REQUIRE(opened.has_error());
+    BOOST_TEST(std::string(name_of(opened.error().code)) == "invalid");
+    BOOST_TEST(opened.error().message.find(path) != std::string::npos, opened.error().message);
+    BOOST_TEST(opened.error().message.find(word) != std::string::npos, opened.error().message);
+    BOOST_TEST((contents_of(path) == before));
+}
+
+void sql(const std::string& path, const char* text) {
+    sqlite3* db = nullptr;
+    BOOST_REQUIRE(::sqlite3_open(path.c_str(), &db) == SQLITE_OK);
+    BOOST_REQUIRE(::sqlite3_exec(db, text, nullptr, nullptr, nullptr) == SQLITE_OK);
+    ::sqlite3_close(db);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_memory_store_behaves) {
+    const auto one = store::create_memory_store();
+    behaves([&]() -> store::session_store& { return *one; }, [] {});
+}
+
+BOOST_AUTO_TEST_CASE(the_sqlite_store_behaves) {
+    const directory dir;
+    const auto path = dir.file("state.db");
+    std::unique_ptr<store::session_store> one = *store::open_sqlite_store(path);
+    behaves([&]() -> store::session_store& { return *one; },
+            [&] {
+                one.reset();
+                one = *store::open_sqlite_store(path);
+            });
+    struct stat found{};
+    BOOST_REQUIRE(::stat(path.c_str(), &found) == 0);
+    BOOST_TEST((found.st_mode & 0777U) == 0600U);
+}
+
+BOOST_AUTO_TEST_CASE(writers_at_the_same_time_are_each_answered) {
+    const directory dir;
+    auto one = *store::open_sqlite_store(dir.file("state.db"));
+    boost::asio::io_context context;
+    int good = 0;
+    int refused = 0;
+    for (int i = 0; i < 500; ++i) {
+        // Every tenth is refused: it costs the others of its group nothing.
+        const auto id = i % 10 == 9 ? "taken" : "id" + std::to_string(i);
+        boost::asio::co_spawn(
+            context, one->commit({store::put_session{record_of(i + 1, id)}}),
+            [&](const std::exception_ptr&, const result<void>& how) { ++(how ? good : refused); });
+    }
+    context.run_for(60s);
+    BOOST_TEST(good == 451);
+    BOOST_TEST(refused == 49);
+    BOOST_TEST(test::get(context, one->load())->sessions.size() == 451U);
+}
+
+BOOST_AUTO_TEST_CASE(answered_commits_survive_a_kill) {
+    const directory dir;
+    const auto path = dir.file("state.db");
+    int answered[2];
+    BOOST_REQUIRE(::pipe2(answered, O_CLOEXEC) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        auto one = *store::open_sqlite_store(path);
+        for (std::int64_t i = 1;; ++i) {
+            boost::asio::io_context context;
+            boost::asio::co_spawn(context,
+                                  one->commit({store::put_session{record_of(i, "id" + std::to_string(i))}}),
+                                  [&](const std::exception_ptr&, const result<void>& how) {
+                                      if (!how || ::write(answered[1], &i, sizeof i) != sizeof i) {
+                                          ::_exit(1);
+                                      }
+                                  });
+            context.run();
+        }
+    }
+    ::close(answered[1]);
+    std::int64_t last = 0;
+    while (last < 50 && ::read(answered[0], &last, sizeof last) == sizeof last) {
+    }
+    BOOST_REQUIRE(::kill(child, SIGKILL) == 0);
+    int status = 0;
+    BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+    BOOST_TEST(WIFSIGNALED(status));
+    std::int64_t more = 0;
+    while (::read(answered[0], &more, sizeof more) == sizeof more) {
+        last = more;
+    }
+    ::close(answered[0]);
+    auto one = *store::open_sqlite_store(path);
+    boost::asio::io_context context;
+    const auto all = test::get(context, one->load());
+    BOOST_TEST(all->sessions.size() >= static_cast<std::size_t>(last));
+    BOOST_TEST(all->sessions.size() <= static_cast<std::size_t>(last) + 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_ours_is_refused_and_left_alone) {
+    const directory dir;
+    std::ofstream(dir.file("text.db")) << std::string(5000, 'x');
+    check_refused(dir.file("text.db"), "not a database");
+    sql(dir.file("foreign.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+    check_refused(dir.file("foreign.db"), "another program");
+    {
+        [[maybe_unused]] const auto made = store::open_sqlite_store(dir.file("newer.db"));
+    }
+    sql(dir.file("newer.db"), "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
+    check_refused(dir.file("newer.db"), "another version");
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_database_is_refused_and_left_alone) {
+    const directory dir;
+    const auto path = dir.file("state.db");
+    {
+        boost::asio::io_context context;
+        auto one = *store::open_sqlite_store(path);
+        for (std::int64_t i = 1; i <= 300; ++i) {
+            BOOST_REQUIRE(test::get(
+                context, one->commit({store::put_session{record_of(i, "id" + std::to_string(i))}})));
+        }
+    }
+    auto bytes = contents_of(path);
+    BOOST_REQUIRE(bytes.size() > 40'000U);
+    for (std::size_t at = 8192; at < 40'000; ++at) {
+        bytes[at] = static_cast<char>(at * 31);
+    }
+    std::ofstream(path, std::ios::binary) << bytes;
+    check_refused(path, "damaged");
+}
+
+BOOST_AUTO_TEST_CASE(a_state_directory_keeps_what_it_made) {
+    const directory dir;
+    const auto path = dir.file("deep/er/state");
+    std::string uuid;
+    std::array<unsigned char, 32> key{};
+    {
+        auto one = store::state_directory::open(path + "/", 0ms);
+        BOOST_REQUIRE_MESSAGE(one.has_value(), (one ? "" : one.error().message));
+        uuid = (*one)->uuid();
+        key = (*one)->token_key();
+        BOOST_TEST(uuid.size() == 36U);
+        BOOST_TEST(!(*one)->backend().has_value());
+        BOOST_TEST((*one)->remember_backend("oci").has_value());
+        BOOST_TEST((*one)->database_path() == path + "/state.db");
+        BOOST_TEST((*one)->give_to(::getuid(), ::getgid()).has_value());
+        const auto second = store::state_directory::open(path, 50ms);
+        BOOST_REQUIRE(second.has_error());
+        BOOST_TEST(std::string(name_of(second.error().code)) == "unavailable");
+        BOOST_TEST(second.error().message.find(path) != std::string::npos);
+        BOOST_TEST(second.error().message.find("process " + std::to_string(::getpid())) != std::string::npos);
+    }
+    struct stat found{};
+    BOOST_REQUIRE(::stat(path.c_str(), &found) == 0);
+    BOOST_TEST((found.st_mode & 0777U) == 0700U);
+    BOOST_REQUIRE(::stat((path + "/token.key").c_str(), &found) == 0);
+    BOOST_TEST((found.st_mode & 0777U) == 0600U);
+    BOOST_TEST(found.st_size == 32);
+    const auto again = store::state_directory::open(path, 0ms);
+    BOOST_REQUIRE(again.has_value());
+    BOOST_TEST((*again)->uuid() == uuid);
+    BOOST_TEST(((*again)->token_key() == key));
+    BOOST_TEST((*again)->backend().value() == "oci");
+}
+
+BOOST_AUTO_TEST_CASE(the_lock_waits_for_a_forked_holder_and_not_for_programs_it_starts) {
+    const directory dir;
+    const auto path = dir.file("state");
+    auto one = store::state_directory::open(path, 0ms);
+    BOOST_REQUIRE(one.has_value());
+    // A launcher inherits the lock; it goes on a little after its service has died.
+    const pid_t launcher = ::fork();
+    if (launcher == 0) {
+        ::usleep(200'000);
+        ::_exit(0);
+    }
+    one->reset();
+    BOOST_TEST(store::state_directory::open(path, 0ms).has_error());
+    BOOST_TEST(store::state_directory::open(path, 20s).has_value());
+    int status = 0;
+    BOOST_REQUIRE(::waitpid(launcher, &status, 0) == launcher);
+    one = store::state_directory::open(path, 0ms);
+    BOOST_REQUIRE(one.has_value());
+    const pid_t program = ::fork();
+    if (program == 0) {
+        ::execl("/bin/sleep", "sleep", "5", nullptr);
+        ::_exit(127);
+    }
+    ::usleep(100'000);
+    one->reset();
+    BOOST_TEST(store::state_directory::open(path, 2s).has_value());
+    ::kill(program, SIGKILL);
+    BOOST_REQUIRE(::waitpid(program, &status, 0) == program);
+}
+
+BOOST_AUTO_TEST_CASE(a_state_directory_that_can_not_be_trusted_is_refused) {
+    const directory dir;
+    const auto path = dir.file("state");
+    BOOST_REQUIRE(store::state_directory::open(path, 0ms).has_value());
+    const auto refused = [&path](const std::string& word) {
+        const auto one = store::state_directory::open(path, 0ms);
+        BOOST_REQUIRE(one.has_error());
+        BOOST_TEST(one.error().message.find(word) != std::string::npos, one.error().message);
+    };
+    const auto key = path + "/token.key";
+    std::filesystem::permissions(key, std::filesystem::perms(0640));
+    refused("chmod 0600");
+    std::filesystem::permissions(key, std::filesystem::perms(0600));
+    std::filesystem::resize_file(key, 31);
+    refused("31 bytes instead of 32");
+    std::filesystem::remove(key);
+    std::filesystem::create_symlink("/dev/zero", key);
+    refused("token.key");
+    std::filesystem::remove(key);
+    std::ofstream(path + "/uuid") << "nonsense\n";
+    refused("UUID");
+    std::filesystem::remove(path + "/uuid");
+    std::filesystem::permissions(path, std::filesystem::perms(0777));
+    refused("written by others");
+    std::filesystem::permissions(path, std::filesystem::perms(0700));
+    BOOST_TEST(store::state_directory::open(path, 0ms).has_value());
+    BOOST_TEST(store::state_directory::open("relative", 0ms).has_error());
+    std::ofstream(dir.file("file")) << "x";
+    BOOST_TEST(store::state_directory::open(dir.file("file"), 0ms).has_error());
+}
