@@ -16,10 +16,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr int cpu_period_us = 100'000;
-constexpr std::int64_t open_files =
-    65'536; // hard-cases B3-20: loops over all possible descriptors stay short
-constexpr int agent_oom_score =
-    -100; // the agent dies last of all in its sandbox, and is no burden to the host
+constexpr int agent_oom_score = -100; // the agent dies last of all in its sandbox, and is no burden to the host
 
 json::array list(std::initializer_list<const char*> items) {
     json::array made;
@@ -52,10 +49,11 @@ json::object process(const bundle_config& from) {
               "CAP_MKNOD", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP",
               "CAP_SETUID", "CAP_SYS_CHROOT"});
     json::array limits;
-    limits.push_back(json::object{{"type", "RLIMIT_NOFILE"}, {"hard", open_files}, {"soft", open_files}});
+    limits.push_back(
+        json::object{{"type", "RLIMIT_NOFILE"}, {"hard", from.open_files}, {"soft", from.open_files}});
     // A core dump would run the host's handler, as the host's root, on bytes of the sandbox.
     limits.push_back(json::object{{"type", "RLIMIT_CORE"}, {"hard", 0}, {"soft", 0}});
-    return {
+    json::object made{
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}}},
         {"args", list(from.argv)},
@@ -65,8 +63,11 @@ json::object process(const bundle_config& from) {
          {{"bounding", capabilities}, {"effective", capabilities}, {"permitted", capabilities}}},
         {"rlimits", std::move(limits)},
         {"noNewPrivileges", true},
-        {"oomScoreAdj", agent_oom_score},
     };
+    if (from.protect_agent) {
+        made["oomScoreAdj"] = agent_oom_score;
+    }
+    return made;
 }
 
 json::array mounts(const bundle_config& from) {

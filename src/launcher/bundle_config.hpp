@@ -28,8 +28,10 @@ struct bundle_config {
     std::uint32_t uid_base = 0;
     std::string cgroups_path;
     sandbox_limits limits;
-    bool limit_swap = true;   ///< the host accounts swap
-    bool cgroup_mount = true; ///< show the sandbox its own cgroup, read-only
+    std::uint64_t open_files = 65'536; ///< hard-cases B3-20: loops over all possible descriptors stay short
+    bool protect_agent = true;         ///< from the out-of-memory killer; needs CAP_SYS_RESOURCE
+    bool limit_swap = true;            ///< the host accounts swap
+    bool cgroup_mount = true;          ///< show the sandbox its own cgroup, read-only
 };
 
 /// The text of config.json for an OCI runtime (runtime specification 1.0.2), written from contract 4.2: own

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "launcher/cgroups.hpp"
+
+namespace sandboxd::launcher::blocking {
+
+/// CAP_SYS_RESOURCE: without it out-of-memory scores can't be lowered nor hard limits raised.
+[[nodiscard]] bool has_resource_capability();
+
+/// Swap can be limited apart from memory.
+[[nodiscard]] bool accounts_swap(const cgroup_layout& cgroups);
+
+} // namespace sandboxd::launcher::blocking
