@@ -16,7 +16,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr int cpu_period_us = 100'000;
-constexpr int agent_oom_score = -100; // the agent dies last of all in its sandbox, and is no burden to the host
+constexpr int agent_oom_score =
+    -100; // the agent dies last of all in its sandbox, and is no burden to the host
 
 json::array list(std::initializer_list<const char*> items) {
     json::array made;

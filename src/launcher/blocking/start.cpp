@@ -222,12 +222,13 @@ private:
         if (!listener) {
             return start_failed("", listener.error());
         }
-        const auto complaints = area_.directory + "/complaints";
-        const core::unique_fd output(
-            ::open(complaints.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
+        // The log is a file of its own: the runtime's standard streams become the sandbox's.
+        const auto complaints = area_.directory + "/log";
         child_program program;
         const auto& options = context_.options;
         program.argv = {options.runtime,
+                        "--log",
+                        complaints,
                         "--root",
                         options.state_dir + "/runc",
                         "run",
@@ -244,7 +245,6 @@ private:
                                     ? path
                                     : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
         program.directory = area_.directory;
-        program.output = output.get();
         program.passed = {listener->get()};
         program.kept = {slot_.lock.get()};
         const auto before = std::chrono::steady_clock::now();
