@@ -1,5 +1,6 @@
 #include "launcher/worker.hpp"
 
+#include "launcher/blocking/images.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/message.hpp"
 #include "launcher/requests.hpp"
@@ -94,6 +95,7 @@ public:
     void run() {
         make_cgroup_parents();
         context_.ranges.sweep();
+        blocking::sweep_imports(context_.options.state_dir);
         while (open_ || !workers_.empty()) {
             wait();
             reap();

@@ -2,6 +2,7 @@
 
 #include "launcher/blocking/files.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <linux/capability.h>
 #include <unistd.h>
@@ -33,6 +34,16 @@ bool accounts_swap(const cgroup_layout& cgroups) {
         }
     }
     return true; // nobody has a memory limit yet: the usual case is that swap goes with it
+}
+
+bool has_controller(const cgroup_layout& cgroups, std::string_view controller) {
+    if (!cgroups.is_unified()) {
+        return cgroups.controllers.contains(controller);
+    }
+    auto text = read_file(cgroups.unified + "/cgroup.controllers", 4096);
+    std::string words = text ? " " + *text : std::string();
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    return words.find(" " + std::string(controller) + " ") != std::string::npos;
 }
 
 } // namespace sandboxd::launcher::blocking

@@ -10,4 +10,7 @@ namespace sandboxd::launcher::blocking {
 /// Swap can be limited apart from memory.
 [[nodiscard]] bool accounts_swap(const cgroup_layout& cgroups);
 
+/// Version 1: mounted; version 2: in the root's cgroup.controllers.
+[[nodiscard]] bool has_controller(const cgroup_layout& cgroups, std::string_view controller);
+
 } // namespace sandboxd::launcher::blocking

@@ -50,17 +50,4 @@ result<local_image> find_image(const worker_context& context, const std::string&
     return image;
 }
 
-result<image_info> import(const worker_context& context, const import_image& request, deadline) {
-    auto reference = parse_image_reference(request.reference);
-    if (!reference) {
-        return reference.error();
-    }
-    using kind = image_reference::kind;
-    if (reference->what == kind::host) {
-        auto key = make_host_image(context);
-        return key ? result<image_info>(image_info{*key}) : key.error();
-    }
-    return image_info{"dir:" + reference->path};
-}
-
 } // namespace sandboxd::launcher::blocking

@@ -23,6 +23,18 @@ struct local_image {
 /// its key.
 [[nodiscard]] result<std::string> make_host_image(const worker_context& context);
 
+/// Unpacks one image of an OCI layout, once per digest however many ask at a time; progress goes to the log.
+/// An empty tag means the only image, or `latest`. Answers its key.
+[[nodiscard]] result<std::string> import_layout(const worker_context& context, const std::string& layout,
+                                                const std::string& tag, deadline until);
+
+/// The same for what `docker save` has written; known again by the file's identity, sizes and times.
+[[nodiscard]] result<std::string> import_docker_archive(const worker_context& context,
+                                                        const std::string& file, deadline until);
+
+/// Removes what an import that was cut off has left.
+void sweep_imports(const std::string& state_dir);
+
 /// Mounts the host's system directories (/usr, and those beside it that are no links into it) read-only into
 /// a root made over that skeleton. Ids are not mapped: files of the host's root that nobody else may read
 /// stay unreadable inside.

@@ -4,6 +4,8 @@
 #include "launcher/blocking/mounts.hpp"
 #include "launcher/bundle_config.hpp"
 
+#include "core/random.hpp"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -186,6 +188,32 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
         return start_failed(done.error());
     }
     return area;
+}
+
+result<void> try_staging(const worker_context& context, std::uint32_t uid_base) {
+    const auto name = ".new-" + core::random_hex(8);
+    const auto path = context.options.state_dir + "/images/" + name;
+    if (::mkdir(path.c_str(), 0700) != 0 || ::mkdir((path + "/rootfs").c_str(), 0755) != 0) {
+        return os_error(path, errno);
+    }
+    auto images = open_directory(context.options.state_dir + "/images");
+    auto directory = open_directory(path);
+    auto users = create_user_namespace(uid_base);
+    auto done = images && directory && users ? leave_mount_namespace()
+                                             : result<void>(users ? os_error(path, errno) : users.error());
+    staging area;
+    area.directory = context.options.run_dir + "/mnt";
+    if (done) {
+        done = mount_staging(area.directory);
+    }
+    if (done) {
+        const local_image empty{path + "/rootfs", {}, false};
+        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base);
+    }
+    if (images) {
+        static_cast<void>(remove_tree(images->get(), name));
+    }
+    return done;
 }
 
 } // namespace sandboxd::launcher::blocking

@@ -24,4 +24,8 @@ struct staging {
                                     const local_image& image, const slot_directory& slot,
                                     std::uint32_t uid_base);
 
+/// Puts a root together as stage() does, from an empty image in the state directory, to see whether this host
+/// can.
+[[nodiscard]] result<void> try_staging(const worker_context& context, std::uint32_t uid_base);
+
 } // namespace sandboxd::launcher::blocking

@@ -206,7 +206,7 @@ private:
         }
         config.uid_base = uid_base_;
         config.cgroups_path = context_.cgroup(request_.slot);
-        config.limits = request_.limits;
+        config.limits = enforceable_limits();
         config.protect_agent = has_resource_capability();
         if (!config.protect_agent) {
             rlimit now{};
@@ -215,6 +215,22 @@ private:
         }
         config.limit_swap = accounts_swap(context_.cgroups);
         return write_file_at(AT_FDCWD, area_.directory + "/config.json", runtime_config(config), 0600);
+    }
+
+    /// Without what this host has no controller for (said by probe()): the runtime would refuse to start.
+    [[nodiscard]] sandbox_limits enforceable_limits() const {
+        auto limits = request_.limits;
+        if (!has_controller(context_.cgroups, "memory")) {
+            limits.memory_bytes.reset();
+        }
+        if (!has_controller(context_.cgroups, "cpu")) {
+            limits.cpus.reset();
+            limits.cpu_shares.reset();
+        }
+        if (!has_controller(context_.cgroups, "pids")) {
+            limits.pids.reset();
+        }
+        return limits;
     }
 
     result<void> call_runtime() {
