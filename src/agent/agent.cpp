@@ -206,7 +206,9 @@ void agent::handle(std::uint64_t token) {
 void agent::on_signals() {
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == SIGTERM) {
+        // As process 1 it obeys only who is outside (such a sender has no pid here): `kill -TERM -1` is a
+        // command's way to end its own kind, not the sandbox.
+        if (info.ssi_signo == SIGTERM && (getpid() != 1 || info.ssi_pid == 0)) {
             begin_leaving();
         }
     }

@@ -68,6 +68,7 @@ BOOST_AUTO_TEST_CASE(an_end_is_kept_until_it_is_forgotten) {
     std::uint32_t stream = 0;
     {
         client host(agent);
+        host.automatic_credit = false;
         stream = host.begin(
             start::script("echo out; echo err >&2; exit 9").mode(protocol::start_mode::separate).run_id('r'));
         BOOST_REQUIRE(host.pump([&] { return host.at(stream).ended; }));

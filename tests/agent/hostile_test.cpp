@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(too_many_commands_are_refused_in_words) {
                      .frame(i);
     }
     host.send(bytes);
-    BOOST_REQUIRE(host.pump([&] { return host.at(4'100).ended; }));
+    BOOST_REQUIRE(host.pump([&] { return host.at(4'100).ended && host.at(4'096).ended; }));
     BOOST_TEST(host.at(4'096).text == "this agent has no file operations");
     BOOST_TEST(host.at(4'097).text == "too many commands at once in this sandbox");
     BOOST_TEST((host.at(4'097).failure == protocol::failure_kind::no_process));

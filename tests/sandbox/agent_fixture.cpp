@@ -16,8 +16,8 @@ task<void> keep_answer(std::shared_ptr<sandbox> box, exec_request request,
     to.emplace(co_await box->exec(std::move(request)));
 }
 
-task<std::shared_ptr<sandbox>> make(sandboxes::agent_sandbox_factory factory,
-                                    std::shared_ptr<real_agent> host, bool adopted) {
+task<std::shared_ptr<sandbox>> make(sandboxes::agent_sandbox_factory factory, std::shared_ptr<door> host,
+                                    bool adopted) {
     auto made = co_await factory(std::move(host), adopted);
     co_return std::move(made).value();
 }
@@ -59,23 +59,39 @@ exec_request exec_of(std::string command, std::size_t cap, std::chrono::millisec
     return request;
 }
 
-agent_fixture::agent_fixture() {
-    host = real_agent::start(context);
-    const auto factory = sandboxes::create_agent_sandbox_factory(context.get_executor(), background, options);
-    box = get(context, make(factory, host, false));
+agent_fixture::agent_fixture()
+    : host(real_agent::start(context)),
+      flag_((std::filesystem::temp_directory_path() / ("go-" + fresh_id())).string()) {
+    open(false);
 }
 
 agent_fixture::~agent_fixture() {
+    std::filesystem::remove(flag_);
     box.reset();
+    test::run(context, host->terminate(std::chrono::milliseconds(0), false));
     background.close();
     test::run(context, background.drained());
+    way.reset();
     host.reset();
 }
 
-void agent_fixture::restart() {
-    box.reset();
+void agent_fixture::open(bool adopted) {
+    way = std::make_shared<door>(host);
     const auto factory = sandboxes::create_agent_sandbox_factory(context.get_executor(), background, options);
-    box = get(context, make(factory, host, true));
+    box = get(context, make(factory, way, adopted));
+}
+
+void agent_fixture::restart() {
+    way->close();
+    open(true);
+}
+
+std::string agent_fixture::held(const std::string& more) const {
+    return "while [ ! -e " + flag_ + " ]; do sleep 0.02; done; " + more;
+}
+
+void agent_fixture::let_go() {
+    std::ofstream{flag_};
 }
 
 result<exec_result> agent_fixture::exec(std::string command, std::size_t cap,

@@ -4,6 +4,9 @@
 #include "real_agent.hpp"
 #include "support/run.hpp"
 
+#include <functional>
+#include <list>
+
 namespace sandboxd::test {
 
 /// A sandbox over the real agent, on a context of one thread.
@@ -16,6 +19,7 @@ struct agent_fixture {
     core::gate background;
     sandboxes::agent_sandbox_options options;
     std::shared_ptr<real_agent> host;
+    std::shared_ptr<door> way;
     std::shared_ptr<sandbox> box;
 
     result<exec_result> exec(std::string command, std::size_t cap = 100'000,
@@ -30,11 +34,23 @@ struct agent_fixture {
     /// Runs the context until `done` or a generous limit; requires the former.
     void until(const std::function<bool()>& done);
 
-    /// Another sandbox over the same agent, as a restarted service makes it.
+    /// Another sandbox over the same agent, as a restarted service makes it. What the old one still runs
+    /// never gets an answer before the end of the test.
     void restart();
+
+    /// A command that runs until let_go(), then does `more`.
+    [[nodiscard]] std::string held(const std::string& more) const;
+    void let_go();
 
     /// Processes below the agent that are not its own.
     [[nodiscard]] int descendants() const;
+
+    /// For answers that come after the test's own end, if ever.
+    std::list<std::optional<result<exec_result>>> unanswered;
+
+private:
+    void open(bool adopted);
+    std::string flag_; ///< a file: its existence lets held commands go
 };
 
 [[nodiscard]] exec_request exec_of(std::string command, std::size_t cap, std::chrono::milliseconds timeout);

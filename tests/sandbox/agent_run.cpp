@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <csignal>
 
 using namespace sandboxd;
@@ -79,9 +80,10 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_the_whole_tree_and_the_id_is_taken_until_then) 
 
 BOOST_AUTO_TEST_CASE(out_of_memory_is_told_only_with_evidence) {
     std::optional<result<exec_result>> killed;
-    start("sleep 0.2; kill -9 $$", killed);
+    start(held("kill -9 $$"), killed);
     until([&] { return descendants() >= 1; });
     host->pretend_oom_kills(1);
+    let_go();
     until([&] { return killed.has_value(); });
     BOOST_TEST(killed->value().status.oom_killed);
     BOOST_TEST(killed->value().status.signal.value() == SIGKILL);

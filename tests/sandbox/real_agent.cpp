@@ -163,6 +163,13 @@ task<void> real_agent::terminate(std::chrono::milliseconds grace, bool) {
     }
 }
 
+task<result<net::stream_ptr>> door::connect(asio::any_io_executor executor) {
+    if (closed_) {
+        co_return error{errc::io, "this service has died"};
+    }
+    co_return co_await to_->connect(std::move(executor));
+}
+
 std::string fresh_id() {
     return core::random_hex(protocol::run_id_size);
 }

@@ -54,6 +54,33 @@ private:
     std::vector<std::function<void()>> on_death_;
 };
 
+/// One service's way to the agent. Closed for good, it is as if that service had died.
+class door final : public sandboxes::sandbox_host {
+public:
+    explicit door(std::shared_ptr<real_agent> to) : to_(std::move(to)) {}
+    /// Cuts the channel; there will be no other through this door.
+    void close() {
+        closed_ = true;
+        to_->cut();
+    }
+
+    std::string_view type() const noexcept override { return to_->type(); }
+    task<result<net::stream_ptr>> connect(boost::asio::any_io_executor executor) override;
+    std::optional<sandboxes::command_user> default_user() const override { return to_->default_user(); }
+    bool alive() const noexcept override { return to_->alive(); }
+    void on_death(std::function<void()> callback) override { to_->on_death(std::move(callback)); }
+    std::optional<std::uint64_t> oom_kills() const override { return to_->oom_kills(); }
+    task<result<usage_sample>> usage() override { return to_->usage(); }
+    task<void> terminate(std::chrono::milliseconds grace, bool purge) override {
+        return to_->terminate(grace, purge);
+    }
+    std::string handle() const override { return to_->handle(); }
+
+private:
+    std::shared_ptr<real_agent> to_;
+    std::atomic<bool> closed_{false};
+};
+
 /// A new run id.
 [[nodiscard]] std::string fresh_id();
 

@@ -1,0 +1,85 @@
+#include "app/serve.hpp"
+
+#include "app/agent_path.hpp"
+#include "app/privileges.hpp"
+#include "app/service.hpp"
+#include "app/signals.hpp"
+#include "cli/run.hpp"
+#include "core/log.hpp"
+#include "launcher/server.hpp"
+#include "store/state_directory.hpp"
+
+#include <cstdlib>
+#include <sys/stat.h>
+
+// The order of a start: what needs root and a single thread first (state directory, launcher, giving up
+// root), then the service itself.
+
+namespace sandboxd::app {
+
+namespace {
+
+result<core::unique_fd> start_launcher(const settings& config, const store::state_directory& state,
+                                       const account& service) {
+    auto agent = find_agent();
+    if (!agent) {
+        return agent.error();
+    }
+    launcher::launcher_options options;
+    options.state_dir = state.path();
+    options.service_uuid = state.uuid();
+    options.agent_path = *agent;
+    options.uid_range = {config.uid_range.first, config.uid_range.second};
+    options.service_uid = service.uid;
+    options.service_gid = service.gid;
+    options.lock = state.lock();
+    return launcher::start(options);
+}
+
+result<void> prepare_and_run(const settings& config) {
+    account service{::geteuid(), ::getegid(), {}};
+    if (config.user) {
+        auto found = find_account(*config.user);
+        if (!found) {
+            return found.error();
+        }
+        service = *found;
+    }
+    ::umask(022);
+    auto state = store::state_directory::open(config.state_dir);
+    if (!state) {
+        return state.error();
+    }
+    auto launcher = start_launcher(config, **state, service);
+    if (!launcher) {
+        return launcher.error();
+    }
+    if (auto remembered = (*state)->remember_backend("oci"); !remembered) {
+        return remembered.error();
+    }
+    if (config.user) {
+        if (auto given = (*state)->give_to(service.uid, service.gid); !given) {
+            return given.error();
+        }
+        if (auto dropped = become(service); !dropped) {
+            return dropped.error();
+        }
+        core::log::info("gave up root: this process is {} now", service.name);
+    }
+    return run_service(config, **state, std::move(*launcher));
+}
+
+} // namespace
+
+int serve(const settings& config) {
+    core::log::set_level(config.log_level);
+    core::log::set_format(config.log_format);
+    ignore_broken_pipes();
+    if (auto done = prepare_and_run(config); !done) {
+        cli::complain(done.error().message);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
+
+} // namespace sandboxd::app

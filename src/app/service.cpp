@@ -1,0 +1,210 @@
+#include "app/service.hpp"
+
+#include "api/routes.hpp"
+#include "app/runtimes.hpp"
+#include "app/signals.hpp"
+#include "auth/tokens.hpp"
+#include "core/clock.hpp"
+#include "core/gate.hpp"
+#include "core/log.hpp"
+#include "core/offload.hpp"
+#include "http/server.hpp"
+#include "launcher/client.hpp"
+#include "net/listener.hpp"
+#include "sandbox/agent_sandbox.hpp"
+#include "sandbox/oci/builder.hpp"
+#include "sandboxd/version.hpp"
+#include "session/registry.hpp"
+#include "store/session_store.hpp"
+#include "tls/context.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace sandboxd::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// Everything the service is made of. Declared in the order of the start, stopped in the reverse (stop()),
+/// destroyed in the reverse again.
+class service {
+public:
+    service(const settings& config, store::state_directory& state, core::unique_fd launcher)
+        : config_(config),
+          state_(state),
+          launcher_socket_(std::move(launcher)),
+          context_(static_cast<int>(config.io_threads)),
+          workers_("workers", static_cast<std::size_t>(config.max_workers)),
+          authority_(config.token, state.token_key()),
+          clock_(core::system_clock()),
+          budget_(static_cast<std::uint64_t>(config.max_inflight_bytes)) {}
+
+    /// The whole life, on the context's threads.
+    result<void> run() {
+        std::exception_ptr failure;
+        result<void> outcome;
+        bool ended = false;
+        auto guard = asio::make_work_guard(context_);
+        auto done = [&](const std::exception_ptr& thrown, result<void> answer) {
+            failure = thrown;
+            outcome = std::move(answer);
+            ended = true;
+            guard.reset();
+        };
+        asio::co_spawn(asio::make_strand(context_), live(), std::move(done));
+        run_threads();
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+        return outcome;
+    }
+
+private:
+    void run_threads() {
+        std::vector<std::jthread> others;
+        for (std::int64_t i = 1; i < config_.io_threads; ++i) {
+            others.emplace_back([this] { context_.run(); });
+        }
+        context_.run();
+    }
+
+    task<result<void>> live() {
+        auto started = co_await start();
+        if (started) {
+            const std::string signal = co_await stop_signal();
+            core::log::info("{}: stopping, at most {} s for what is under way", signal,
+                            config_.shutdown_grace);
+        }
+        co_await stop();
+        co_return started;
+    }
+
+    task<result<void>> start() {
+        auto opened = store::open_sqlite_store(state_.database_path());
+        if (!opened) {
+            co_return opened.error();
+        }
+        store_ = std::move(*opened);
+        if (auto built = co_await start_backend(); !built) {
+            co_return built.error();
+        }
+        session::environment on{context_, config_,  *store_,    *builder_,
+                                *clock_,  workers_, authority_, runtimes_of(config_)};
+        sessions_ = session::create_registry(std::move(on));
+        auto found = co_await sessions_->start();
+        if (!found) {
+            co_return found.error();
+        }
+        core::log::info(
+            "sessions from before: {} with their sandbox, {} whose sandbox has ended, {} leftovers removed",
+            found->adopted, found->dead, found->removed);
+        co_return open_doors();
+    }
+
+    task<result<void>> start_backend() {
+        launcher_ = launcher::create_client(context_.get_executor(), std::move(launcher_socket_));
+        sandboxes::oci::builder_options options;
+        options.service_uuid = state_.uuid();
+        options.executor = context_.get_executor();
+        options.launcher = launcher_;
+        options.factory = sandboxes::create_agent_sandbox_factory(context_.get_executor(), background_);
+        if (config_.sandbox_uid) {
+            options.workspace_uid = static_cast<std::uint32_t>(*config_.sandbox_uid);
+        }
+        auto made = co_await sandboxes::oci::create_builder(std::move(options));
+        if (!made) {
+            co_return made.error();
+        }
+        builder_ = std::move(*made);
+        core::log::info("backend oci ({}), state in {}",
+                        config_.backend ? "as set" : "the only one of this release", state_.path());
+        for (const std::string& note : builder_->notes()) {
+            core::log::warning("this host: {}", note);
+        }
+        co_return result<void>();
+    }
+
+    /// Listens, once everything behind the doors stands.
+    result<void> open_doors() {
+        std::shared_ptr<tls::server_context> secure;
+        if (config_.tls_cert) {
+            auto loaded = tls::load_server(*config_.tls_cert, *config_.tls_key);
+            if (!loaded) {
+                return loaded.error();
+            }
+            secure = std::move(*loaded);
+        }
+        auto listeners =
+            net::listen_tcp(context_.get_executor(), config_.host, static_cast<std::uint16_t>(config_.port));
+        if (!listeners) {
+            return listeners.error();
+        }
+        const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
+        server_ = http::create_server(api::create_handler(*sessions_, max_body), budget_, http::limits{});
+        for (auto& one : *listeners) {
+            core::log::info("sandboxd {} ({}) listens on {}://{}", version(), commit(),
+                            secure ? "https" : "http", one->address());
+            server_->listen(std::move(one), secure);
+        }
+        return {};
+    }
+
+    /// Closes the doors, lets what is under way end, takes everything down.
+    task<void> stop() {
+        const std::chrono::seconds grace(config_.shutdown_grace);
+        if (server_) {
+            co_await server_->stop(grace);
+        }
+        if (sessions_) {
+            const bool close_all = config_.on_shutdown == "stop";
+            co_await sessions_->shutdown(close_all ? session::shutdown_mode::stop
+                                                   : session::shutdown_mode::keep,
+                                         std::max<std::chrono::seconds>(grace, std::chrono::seconds(5)));
+        }
+        server_.reset();
+        sessions_.reset();
+        builder_.reset();
+        background_.close();
+        co_await background_.drained();
+        if (launcher_) {
+            co_await launcher_->close();
+        }
+        if (store_) {
+            store_->close();
+        }
+        core::log::info("stopped");
+    }
+
+    const settings& config_;
+    store::state_directory& state_;
+    core::unique_fd launcher_socket_;
+    asio::io_context context_;
+    core::worker_pool workers_;
+    auth::token_authority authority_;
+    std::shared_ptr<core::clock> clock_;
+    core::gate background_; ///< what goes on in the agents' links
+    std::unique_ptr<store::session_store> store_;
+    std::shared_ptr<launcher::client> launcher_;
+    std::shared_ptr<sandbox_builder> builder_;
+    std::unique_ptr<session::registry> sessions_;
+    http::memory_budget budget_;
+    std::unique_ptr<http::server> server_;
+};
+
+} // namespace
+
+result<void> run_service(const settings& config, store::state_directory& state, core::unique_fd launcher) {
+    service whole(config, state, std::move(launcher));
+    return whole.run();
+}
+
+} // namespace sandboxd::app

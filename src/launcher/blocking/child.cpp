@@ -1,0 +1,207 @@
+#include "launcher/blocking/child.hpp"
+
+#include "core/fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace sandboxd::launcher::blocking {
+
+namespace {
+
+constexpr int first_passed = 3;
+constexpr std::size_t max_line = 4096;
+
+int milliseconds_until(deadline until) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    return static_cast<int>(std::clamp<long>(left, 0, 24L * 3600 * 1000));
+}
+
+std::vector<char*> pointers(std::vector<std::string>& from) {
+    std::vector<char*> made;
+    for (auto& one : from) {
+        made.push_back(one.data());
+    }
+    made.push_back(nullptr);
+    return made;
+}
+
+/// After fork, before exec.
+void default_signals() {
+    for (int number = 1; number < NSIG; ++number) {
+        ::signal(number, SIG_DFL);
+    }
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// Puts the descriptors in their places: first out of the way of each other, then where they belong.
+bool place(const child_program& program) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int output = program.output >= 0 ? program.output : null;
+    const int above = first_passed + static_cast<int>(program.passed.size());
+    std::vector<int> moved{::fcntl(null, F_DUPFD_CLOEXEC, above), ::fcntl(output, F_DUPFD_CLOEXEC, above)};
+    for (const int fd : program.passed) {
+        moved.push_back(::fcntl(fd, F_DUPFD_CLOEXEC, above));
+    }
+    bool ok = ::dup2(moved[0], 0) == 0 && ::dup2(moved[1], 1) == 1 && ::dup2(moved[1], 2) == 2;
+    for (std::size_t i = 2; i < moved.size(); ++i) {
+        const int place = first_passed + static_cast<int>(i) - 2;
+        ok = ok && ::dup2(moved[i], place) == place;
+    }
+    ok = ok && ::syscall(SYS_close_range, static_cast<unsigned>(above), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+    for (const int fd : program.kept) {
+        ok = ok && fd >= above && ::fcntl(fd, F_SETFD, 0) == 0;
+    }
+    return ok;
+}
+
+[[noreturn]] void become(const child_program& program, char** argv, char** envp, pid_t parent) {
+    default_signals();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent || !place(program) ||
+        (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0)) {
+        ::_exit(126);
+    }
+    ::execvpe(argv[0], argv, envp);
+    ::_exit(errno == ENOENT ? 127 : 126);
+}
+
+struct running {
+    pid_t pid = -1;
+    core::unique_fd pidfd;
+};
+
+result<running> begin(const child_program& program) {
+    auto words = program.argv;
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : program.env) {
+        variables.push_back(name + "=" + value);
+    }
+    auto argv = pointers(words);
+    auto envp = pointers(variables);
+    const pid_t parent = ::getpid();
+    running child;
+    child.pid = ::fork();
+    if (child.pid < 0) {
+        return os_error("fork", errno);
+    }
+    if (child.pid == 0) {
+        become(program, argv.data(), envp.data(), parent);
+    }
+    child.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+    if (!child.pidfd) {
+        const auto failure = os_error("pidfd_open", errno);
+        ::kill(child.pid, SIGKILL);
+        ::waitpid(child.pid, nullptr, 0);
+        return failure;
+    }
+    return child;
+}
+
+result<child_end> finish(const child_program& program, const running& child, bool in_time) {
+    child_end end;
+    if (!in_time) {
+        end.timed_out = true;
+        ::kill(child.pid, SIGKILL);
+    }
+    int status = 0;
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (end.exit_code == 127 && !end.timed_out) {
+        return error{errc::start_failed, "the program '" + program.argv[0] + "' is not installed"};
+    }
+    return end;
+}
+
+bool wait_readable(int fd, deadline until) {
+    while (true) {
+        pollfd one{fd, POLLIN, 0};
+        const int ready = ::poll(&one, 1, milliseconds_until(until));
+        if (ready > 0) {
+            return true;
+        }
+        if (ready == 0 || errno != EINTR) {
+            return false;
+        }
+    }
+}
+
+/// Hands over the whole lines of `text`, and its rest when it is too long or nothing follows.
+void give_lines(std::string& text, bool last, const std::function<void(std::string_view)>& line) {
+    while (true) {
+        const auto end = text.find_first_of("\r\n");
+        if (end != std::string::npos) {
+            if (end > 0) {
+                line(std::string_view(text).substr(0, std::min(end, max_line)));
+            }
+            text.erase(0, end + 1);
+            continue;
+        }
+        if (!text.empty() && (last || text.size() > max_line)) {
+            line(std::string_view(text).substr(0, max_line));
+            text.clear();
+        }
+        return;
+    }
+}
+
+/// False at the deadline.
+bool read_lines(int from, deadline until, const std::function<void(std::string_view)>& line) {
+    std::string text;
+    char buffer[4096];
+    while (true) {
+        if (!wait_readable(from, until)) {
+            return false;
+        }
+        const auto count = ::read(from, buffer, sizeof buffer);
+        if (count <= 0) {
+            give_lines(text, true, line);
+            return true;
+        }
+        text.append(buffer, static_cast<std::size_t>(count));
+        give_lines(text, false, line);
+    }
+}
+
+} // namespace
+
+result<child_end> run_child(const child_program& program, deadline until) {
+    auto child = begin(program);
+    if (!child) {
+        return child.error();
+    }
+    return finish(program, *child, wait_readable(child->pidfd.get(), until));
+}
+
+result<child_end> run_child_lines(child_program program, deadline until,
+                                  const std::function<void(std::string_view)>& line) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return os_error("pipe", errno);
+    }
+    const core::unique_fd reading(ends[0]);
+    core::unique_fd writing(ends[1]);
+    program.output = writing.get();
+    auto child = begin(program);
+    if (!child) {
+        return child.error();
+    }
+    writing.reset();
+    const bool in_time = read_lines(reading.get(), until, line) && wait_readable(child->pidfd.get(), until);
+    return finish(program, *child, in_time);
+}
+
+} // namespace sandboxd::launcher::blocking

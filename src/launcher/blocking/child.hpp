@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sandboxd/error.hpp"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sandboxd::launcher::blocking {
+
+using deadline = std::chrono::steady_clock::time_point;
+
+/// A program to run to its end. Standard input is at end-of-file; descriptors not named here are closed.
+struct child_program {
+    std::vector<std::string> argv; ///< the program is looked up in PATH; no shell anywhere
+    std::string directory;         ///< working directory, the launcher's own when empty
+    std::vector<std::pair<std::string, std::string>> env; ///< all of it
+    int output = -1;                                      ///< both streams go there; /dev/null when negative
+    std::vector<int> passed;                              ///< become descriptors 3, 4, ... of the program
+    std::vector<int> kept;                                ///< stay open under their own number, above those
+};
+
+struct child_end {
+    int exit_code = 0; ///< 128 + signal when one ended it
+    bool timed_out = false;
+};
+
+/// Runs it; killed at the deadline and when the caller's process ends. errc::start_failed when there is no
+/// such program.
+[[nodiscard]] result<child_end> run_child(const child_program& program, deadline until);
+
+/// The same, with what it prints handed over line by line (cut at 4 KiB) as it comes.
+[[nodiscard]] result<child_end> run_child_lines(child_program program, deadline until,
+                                                const std::function<void(std::string_view)>& line);
+
+} // namespace sandboxd::launcher::blocking

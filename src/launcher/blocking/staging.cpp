@@ -1,0 +1,219 @@
+#include "launcher/blocking/staging.hpp"
+
+#include "launcher/blocking/files.hpp"
+#include "launcher/blocking/mounts.hpp"
+#include "launcher/bundle_config.hpp"
+
+#include "core/random.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sandboxd::launcher::blocking {
+
+namespace {
+
+error start_failed(error from) {
+    from.code = errc::start_failed;
+    return from;
+}
+
+result<core::unique_fd> open_path(const std::string& path, int flags) {
+    core::unique_fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC | flags));
+    if (!fd) {
+        return os_error(path, errno);
+    }
+    return fd;
+}
+
+/// Clones what `source` is and mounts it on a new directory (or file) of the staging area.
+result<void> put(int source, const std::string& name, const std::string& target, clone_options options) {
+    auto copy = clone_mount(source, name, options);
+    if (!copy) {
+        return copy.error();
+    }
+    struct stat status{};
+    ::fstat(source, &status);
+    if (S_ISDIR(status.st_mode)) {
+        ::mkdir(target.c_str(), 0755);
+    } else {
+        const core::unique_fd made(::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    }
+    auto place = open_path(target, 0);
+    if (!place) {
+        return place.error();
+    }
+    return attach_mount(copy->get(), place->get(), name);
+}
+
+/// upper and work; upper looks like the root of the image, shifted.
+result<void> make_layer(int slot, int image_root, std::uint32_t uid_base) {
+    struct stat status{};
+    if (::fstat(image_root, &status) != 0) {
+        return os_error("the image's root", errno);
+    }
+    const auto shifted = [&](std::uint32_t id) { return id < ids_per_sandbox ? uid_base + id : uid_base; };
+    for (const char* name : {"layer", "layer/upper", "layer/work"}) {
+        if (::mkdirat(slot, name, 0700) != 0) {
+            return os_error(name, errno);
+        }
+    }
+    if (::fchownat(slot, "layer/upper", shifted(status.st_uid), shifted(status.st_gid), 0) != 0 ||
+        ::fchmodat(slot, "layer/upper", status.st_mode & 07777, 0) != 0) {
+        return os_error("layer/upper", errno);
+    }
+    return {};
+}
+
+result<void> mount_root(staging& area, const local_image& image, int slot, const std::string& slot_path,
+                        int users, std::uint32_t uid_base) {
+    auto image_root = open_path(image.rootfs, O_DIRECTORY);
+    if (!image_root) {
+        return image_root.error();
+    }
+    if (auto done = make_layer(slot, image_root->get(), uid_base); !done) {
+        return done;
+    }
+    clone_options options;
+    options.read_only = true;
+    options.user_namespace = users;
+    if (auto done = put(image_root->get(), image.rootfs, area.directory + "/lower", options); !done) {
+        return done;
+    }
+    // By its path: the slot's descriptor belongs to the mount namespace that was left.
+    const auto layer = open_path(slot_path + "/layer", O_DIRECTORY);
+    if (!layer) {
+        return layer.error();
+    }
+    if (auto done = put(layer->get(), "the layer", area.directory + "/layer", {}); !done) {
+        return done;
+    }
+    ::mkdir(area.rootfs().c_str(), 0755);
+    if (auto done = mount_overlay(area.rootfs(), area.directory + "/lower", area.directory + "/layer");
+        !done) {
+        return done;
+    }
+    auto root = open_path(area.rootfs(), O_DIRECTORY);
+    if (!root) {
+        return root.error();
+    }
+    area.root = std::move(*root);
+    return image.host_directories ? mount_host_directories(area.root.get()) : result<void>();
+}
+
+/// Contract 4.6.4: the directory itself, its owner only.
+result<void> give_workspace(int directory, const std::string& path, std::uint32_t uid) {
+    if (::fchownat(directory, "", uid, static_cast<gid_t>(-1), AT_EMPTY_PATH) == 0) {
+        return {};
+    }
+    auto failure =
+        os_error("the workspace directory " + path + " can't be given to uid " + std::to_string(uid), errno);
+    failure.message +=
+        ": run sandboxd with the privilege to chown, give the directory to that uid yourself, or "
+        "unset SANDBOXD_SANDBOX_UID";
+    return failure;
+}
+
+/// `<root>/<id>` (0700) and `workspace` in it (0755), made where they are missing.
+result<core::unique_fd> open_workspace(const std::string& path) {
+    const auto parent = path.substr(0, path.rfind('/'));
+    if (parent.empty() || path.front() != '/') {
+        return error{errc::invalid, "the workspace directory '" + path + "' is no absolute path"};
+    }
+    if (auto made = make_directories(parent.substr(0, std::max<std::size_t>(parent.rfind('/'), 1)), 0755);
+        !made) {
+        return made.error();
+    }
+    if ((::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) ||
+        (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)) {
+        return os_error(path, errno);
+    }
+    return open_path(path, O_DIRECTORY | O_NOFOLLOW);
+}
+
+result<void> mount_workspace(const staging& area, const start_sandbox& request, int users) {
+    auto directory = open_workspace(*request.workspace_dir);
+    if (!directory) {
+        return directory.error();
+    }
+    if (request.workspace_uid) {
+        if (auto done = give_workspace(directory->get(), *request.workspace_dir, *request.workspace_uid);
+            !done) {
+            return done;
+        }
+    }
+    clone_options options;
+    options.user_namespace = users;
+    return put(directory->get(), *request.workspace_dir, area.workspace(), options);
+}
+
+result<void> mount_agent(const staging& area, const std::string& path) {
+    auto agent = open_path(path, 0);
+    if (!agent) {
+        return agent.error();
+    }
+    clone_options options;
+    options.read_only = true;
+    return put(agent->get(), path, area.agent(), options);
+}
+
+} // namespace
+
+result<staging> stage(const worker_context& context, const start_sandbox& request, const local_image& image,
+                      const slot_directory& slot, std::uint32_t uid_base) {
+    // Before the namespace is left: /proc of the host is needed for the map.
+    auto users = create_user_namespace(uid_base);
+    if (!users) {
+        return start_failed(users.error());
+    }
+    staging area;
+    area.directory = context.options.run_dir + "/mnt";
+    auto done = leave_mount_namespace();
+    if (done) {
+        done = mount_staging(area.directory);
+    }
+    if (done) {
+        done = mount_root(area, image, slot.directory.get(),
+                          context.options.state_dir + "/oci/" + request.slot, users->get(), uid_base);
+    }
+    if (done) {
+        done = mount_agent(area, context.options.agent_path);
+    }
+    if (done && request.workspace_dir) {
+        done = mount_workspace(area, request, users->get());
+    }
+    if (!done) {
+        return start_failed(done.error());
+    }
+    return area;
+}
+
+result<void> try_staging(const worker_context& context, std::uint32_t uid_base) {
+    const auto name = ".new-" + core::random_hex(8);
+    const auto path = context.options.state_dir + "/images/" + name;
+    if (::mkdir(path.c_str(), 0700) != 0 || ::mkdir((path + "/rootfs").c_str(), 0755) != 0) {
+        return os_error(path, errno);
+    }
+    auto images = open_directory(context.options.state_dir + "/images");
+    auto directory = open_directory(path);
+    auto users = create_user_namespace(uid_base);
+    auto done = images && directory && users ? leave_mount_namespace()
+                                             : result<void>(users ? os_error(path, errno) : users.error());
+    staging area;
+    area.directory = context.options.run_dir + "/mnt";
+    if (done) {
+        done = mount_staging(area.directory);
+    }
+    if (done) {
+        const local_image empty{path + "/rootfs", {}, false};
+        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base);
+    }
+    if (images) {
+        static_cast<void>(remove_tree(images->get(), name));
+    }
+    return done;
+}
+
+} // namespace sandboxd::launcher::blocking

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "launcher/blocking/images.hpp"
+
+#include <string>
+
+namespace sandboxd::launcher::blocking {
+
+/// The mounts of one start, put together on a tmpfs in this process's own mount namespace, under short fixed
+/// names that any uid may pass: the runtime sets a root up as the sandbox's own root, which may not walk
+/// through the state directory.
+struct staging {
+    std::string directory; ///< also the bundle: config.json lies here
+    core::unique_fd root;  ///< the overlay
+
+    [[nodiscard]] std::string rootfs() const { return directory + "/root"; }
+    [[nodiscard]] std::string workspace() const { return directory + "/workspace"; }
+    [[nodiscard]] std::string agent() const { return directory + "/agent"; }
+};
+
+/// Leaves the mount namespace, then mounts: image and layer as an overlay that belongs to the uids of
+/// `uid_base`, the agent, the workspace with its ids mapped.
+[[nodiscard]] result<staging> stage(const worker_context& context, const start_sandbox& request,
+                                    const local_image& image, const slot_directory& slot,
+                                    std::uint32_t uid_base);
+
+/// Puts a root together as stage() does, from an empty image in the state directory, to see whether this host
+/// can.
+[[nodiscard]] result<void> try_staging(const worker_context& context, std::uint32_t uid_base);
+
+} // namespace sandboxd::launcher::blocking

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "launcher/requests.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sandboxd::launcher {
+
+inline constexpr std::uint32_t ids_per_sandbox = 65'536;
+
+/// Where the agent's binary is seen inside: a file of its own on the private /dev, so that no image can
+/// collide with it, and a mount point, so that root inside can't move it.
+inline constexpr const char* agent_inside = "/dev/.sandboxd-agent";
+
+/// What a runtime's config.json depends on; paths are those of the mount namespace that the runtime starts
+/// in.
+struct bundle_config {
+    std::string rootfs;
+    std::vector<std::string> argv;
+    environment env;
+    std::string work_dir;
+    std::string hostname;
+    std::string agent_source;
+    std::optional<std::string> workspace_source;
+    std::uint32_t uid_base = 0;
+    std::string cgroups_path;
+    sandbox_limits limits;
+    std::uint64_t open_files = 65'536; ///< hard-cases B3-20: loops over all possible descriptors stay short
+    bool protect_agent = true;         ///< from the out-of-memory killer; needs CAP_SYS_RESOURCE
+    bool limit_swap = true;            ///< the host accounts swap
+    bool cgroup_mount = true;          ///< show the sandbox its own cgroup, read-only
+};
+
+/// The text of config.json for an OCI runtime (runtime specification 1.0.2), written from contract 4.2: own
+/// user, pid, mount, net, ipc, uts and cgroup namespaces, the capabilities of an ordinary container, no new
+/// privileges, the system-call filter, masked and read-only paths, limits.
+[[nodiscard]] std::string runtime_config(const bundle_config& from);
+
+/// The mount options of /tmp for contract 4.2's `size=<tmpfs_size>,exec` and the engine's own nosuid and
+/// nodev; errc::invalid for anything but a size and the flags a tmpfs knows.
+[[nodiscard]] result<std::vector<std::string>> tmpfs_options(std::string_view tmpfs_size);
+
+} // namespace sandboxd::launcher

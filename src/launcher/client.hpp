@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/fd.hpp"
+#include "launcher/requests.hpp"
+#include "sandboxd/sandbox.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sandboxd::launcher {
+
+/// A sandbox that runs, as the launcher found it.
+struct live_sandbox {
+    sandbox_started facts;
+    core::unique_fd pidfd;  ///< readable once its first process has ended
+    core::unique_fd socket; ///< O_PATH of the agent's socket: connect to /proc/self/fd/<it>
+};
+
+/// The service's end of the launcher. Safe to use from any executor, any number of requests at a time. A
+/// request whose awaiting coroutine is cancelled goes on in the launcher; its answer is dropped.
+/// errc::unavailable when the launcher is gone, errc::timeout when it has not answered some time after the
+/// request's deadline.
+class client {
+public:
+    virtual ~client() = default;
+
+    [[nodiscard]] virtual task<result<live_sandbox>> start(start_sandbox request,
+                                                           std::chrono::milliseconds deadline) = 0;
+    [[nodiscard]] virtual task<result<live_sandbox>> attach(std::string slot) = 0;
+    [[nodiscard]] virtual task<result<void>> remove(std::string slot) = 0;
+    /// All slots of the state directory.
+    [[nodiscard]] virtual task<result<std::vector<std::string>>> list() = 0;
+    /// The image's key for start_sandbox. Progress goes to the log.
+    [[nodiscard]] virtual task<result<std::string>> import(std::string reference) = 0;
+    [[nodiscard]] virtual task<result<host_features>> probe() = 0;
+
+    /// Closes the socket: the launcher finishes what is in progress and leaves; requests end with
+    /// errc::unavailable. Returns when nothing of this object runs any more. Idempotent.
+    [[nodiscard]] virtual task<void> close() = 0;
+};
+
+/// `socket` is what launcher::start() answered. Call close() before the object goes away.
+[[nodiscard]] std::shared_ptr<client> create_client(boost::asio::any_io_executor executor,
+                                                    core::unique_fd socket);
+
+} // namespace sandboxd::launcher

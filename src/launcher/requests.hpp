@@ -1,0 +1,131 @@
+#pragma once
+
+// launcher: the small root process (design.md, "Decided" 15). It does mounts, id maps, runtime and cgroup
+// calls by typed requests over one SEQPACKET socket pair, so that the process that speaks HTTP needs no
+// privilege. This header holds the requests and answers; both ends are the same program, so they have no
+// versions.
+
+#include "sandboxd/error.hpp"
+#include "sandboxd/sandbox.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sandboxd::launcher {
+
+using environment = std::vector<std::pair<std::string, std::string>>;
+
+/// User and group inside the sandbox.
+struct account {
+    std::uint32_t uid = 0;
+    std::uint32_t gid = 0;
+    friend bool operator==(const account&, const account&) = default;
+};
+
+/// Starts a sandbox in a slot; errc::exists when the slot holds something. Answer: sandbox_started with two
+/// descriptors, a pidfd of the first process and an O_PATH descriptor of the agent's listening socket. On
+/// failure nothing is left of it.
+struct start_sandbox {
+    std::string slot;
+    std::string hostname;
+    std::string image; ///< what import_image answered as image_info::key
+    sandbox_limits limits;
+    std::string work_dir;                     ///< absolute; the image's own when empty
+    std::optional<std::string> workspace_dir; ///< host directory bound at work_dir
+    std::optional<std::uint32_t> uid;         ///< the command's user and group; the image's own when unset
+    std::optional<std::uint32_t>
+        workspace_uid; ///< owner given to workspace_dir (contract 4.6.4); unset: untouched
+    environment env;   ///< overrides the image's
+};
+
+/// Finds a running sandbox again. Answer as for start_sandbox; errc::gone when it has ended.
+struct attach_sandbox {
+    std::string slot;
+};
+
+/// Kills what runs in a slot and removes all that is left of it. Idempotent. Answer: done.
+struct remove_slot {
+    std::string slot;
+};
+
+/// Slots of this state directory in order, at most slots_page of them, the first one after `after`.
+struct list_slots {
+    std::string after;
+};
+
+/// Makes an image ready ("Decided" 13 of design.md's list); progress comes before the answer image_info.
+struct import_image {
+    std::string reference;
+};
+
+struct probe_host {};
+
+using request_body =
+    std::variant<start_sandbox, attach_sandbox, remove_slot, list_slots, import_image, probe_host>;
+
+struct request {
+    std::uint64_t id = 0;
+    std::chrono::milliseconds deadline{0}; ///< from now
+    request_body body;
+};
+
+struct sandbox_started {
+    std::int32_t pid = 0;
+    std::uint64_t start_ticks = 0; ///< field 22 of /proc/PID/stat
+    std::uint32_t uid_base = 0;    ///< first host uid of its range
+    std::optional<account> user;   ///< of commands; absent: root inside
+    std::uint64_t setup_us = 0;    ///< time spent before the runtime was called
+    std::uint64_t runtime_us = 0;  ///< in the runtime
+    friend bool operator==(const sandbox_started&, const sandbox_started&) = default;
+};
+
+struct slot_list {
+    std::vector<std::string> slots;
+};
+
+struct image_info {
+    std::string key;
+};
+
+/// Sentences for notes(): what this host can't enforce. `fatal`: why no sandbox can be started at all.
+struct host_features {
+    std::vector<std::string> notes;
+    std::optional<std::string> fatal;
+};
+
+struct done {};
+
+/// A line for the log; the answer is still to come.
+struct progress {
+    std::string text;
+};
+
+using answer_body =
+    std::variant<error, sandbox_started, slot_list, image_info, host_features, done, progress>;
+
+struct answer {
+    std::uint64_t id = 0;
+    answer_body body;
+};
+
+inline constexpr std::size_t max_message = 256 * 1024; ///< bytes of one message, either way
+inline constexpr std::size_t max_descriptors = 2;      ///< with one message
+inline constexpr std::size_t slots_page = 1000;
+
+/// 1 to 64 of a-z, 0-9 and '-', a letter or digit first: safe as file, cgroup and container name.
+[[nodiscard]] bool is_slot_name(std::string_view name) noexcept;
+
+[[nodiscard]] std::string encode(const request& message);
+[[nodiscard]] std::string encode(const answer& message);
+
+/// errc::protocol for anything that encode() would not have written: unknown members and kinds, wrong types,
+/// values out of range, slots with odd names.
+[[nodiscard]] result<request> decode_request(std::string_view text);
+[[nodiscard]] result<answer> decode_answer(std::string_view text);
+
+} // namespace sandboxd::launcher
