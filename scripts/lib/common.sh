@@ -1,0 +1,20 @@
+# Shared by the scripts: sourced, never run. Sets `root` (the checkout) and goes there.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$root" || exit 1
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# Compilers that run at once: one per core, as long as each has 1.5 GB of memory. JOBS overrides it.
+jobs_that_fit() {
+    local cores available fit
+    cores=$(nproc)
+    available=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+    fit=$((available / 1500))
+    if [ "$fit" -gt "$cores" ]; then fit=$cores; fi
+    if [ "$fit" -lt 1 ]; then fit=1; fi
+    printf '%s\n' "${JOBS:-$fit}"
+}

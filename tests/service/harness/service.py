@@ -1,0 +1,145 @@
+"""A service of the tests' own: a process, a state directory, a port."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import client
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import leftovers  # noqa: E402
+
+START = 30.0  # s until /healthz answers
+STOP = 60.0   # s from TERM to the end
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Service:
+    """Settings are given by their names in lower case: Service(program, max_sessions=3)."""
+
+    def __init__(self, program, **settings):
+        self.program = Path(program)
+        self.directory = Path(tempfile.mkdtemp(prefix="svc-"))
+        self.token = settings.pop("token", secrets.token_hex(16))
+        self.settings = {"runtimes": "host=host", "on_shutdown": "stop", "max_sessions": 200, **settings}
+        self.port = free_port()
+        self.process = None
+        self.before = leftovers.snapshot()
+        self.log = self.directory / "log"
+        self.state = self.directory / "state"
+
+    def environment(self):
+        values = {"token": self.token, "state_dir": self.state, **self.settings}
+        variables = {f"SANDBOXD_{name.upper()}": str(value) for name, value in values.items() if value is not None}
+        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), **variables}
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "--backend", "oci", "--listen", f"127.0.0.1:{self.port}"], env=self.environment(),
+                cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + START
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.tail()}")
+            try:
+                if self.request("GET", "/healthz", deadline=5).status == 200:
+                    return self
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError(f"no answer from /healthz in {START} s:\n{self.tail()}")
+
+    def tail(self, lines=40):
+        try:
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def kill(self):
+        """kill -9, and nothing else: sandboxes live on."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def terminate(self):
+        """TERM; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP)
+
+    def stop(self):
+        """TERM, exit status 0, nothing left."""
+        status = self.terminate()
+        assert status == 0, f"exit status {status}:\n{self.tail()}"
+        self.assert_nothing_left()
+
+    def assert_nothing_left(self):
+        left = [f"{name}: {found}" for name, found in leftovers.compare(self.before, self.directory, self.directory)
+                if found and name not in ("temporary files", "cgroups")]
+        assert not left, "\n".join(left)
+
+    def discard(self):
+        """Removes the directory, and whatever a failed test left running."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        for line in leftovers.processes_of(self.directory):
+            try:
+                os.kill(int(line.split()[1].rstrip(":")), signal.SIGKILL)
+            except OSError:
+                pass
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def request(self, method, path, body=None, headers=None, token=..., deadline=client.DEADLINE):
+        token = self.token if token is ... else token
+        return client.request(self.port, method, path, body, headers, token, deadline)
+
+    def connect(self, token=..., deadline=client.DEADLINE):
+        return client.Connection(self.port, self.token if token is ... else token, deadline)
+
+    def raw(self, deadline=20.0):
+        return client.Raw(self.port, deadline)
+
+    def open(self, **body):
+        """A new session; anything but 200 fails the test."""
+        answer = self.request("POST", "/sessions", body)
+        assert answer.status == 200, f"{answer}\n{self.tail()}"
+        return client.Session(self.port, answer.json())
+
+    def rss(self):
+        """Resident memory of the service process now, bytes."""
+        return self._status("VmRSS")
+
+    def peak_rss(self):
+        """Its highest since reset_peak(), bytes."""
+        return self._status("VmHWM")
+
+    def reset_peak(self):
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def _status(self, key):
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(key + ":"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(f"no {key} for pid {self.pid}")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.pid}/task"))

@@ -1,0 +1,23 @@
+"""Waiting for something to become true, with a limit."""
+
+import time
+
+
+def until(condition, seconds=10.0, what="the condition"):
+    """Calls `condition` until it gives something true and returns that; fails the test after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"{what} did not come true in {seconds} s"
+        time.sleep(0.05)
+
+
+class Stopwatch:
+    def __init__(self):
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self):
+        return time.monotonic() - self.started
