@@ -277,8 +277,9 @@ end make(asio::io_context& context, bool memory) {
     }
     int pair[2] = {-1, -1};
     BOOST_REQUIRE_EQUAL(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    return {std::move(*net::adopt(context.get_executor(), core::unique_fd(pair[0]))),
-            std::move(*net::adopt(context.get_executor(), core::unique_fd(pair[1])))};
+    auto mine = net::adopt(context.get_executor(), core::unique_fd(pair[0]));
+    auto theirs = net::adopt(context.get_executor(), core::unique_fd(pair[1]));
+    return {std::move(*mine), std::move(*theirs)};
 }
 } // namespace
 
