@@ -25,27 +25,35 @@ struct guest {
     asio::any_io_executor executor;
     asio::cancellation_signal cancel;       ///< on the executor only
     std::shared_ptr<connection> connection; ///< likewise; empty during the handshake
+    bool begun = false;                     ///< likewise
+    bool unwanted = false;                  ///< likewise; the server stopped before it began
     bool over = false;                      ///< likewise
 };
 
 using guest_ptr = std::shared_ptr<guest>;
 
-void wind_down(const guest_ptr& one) {
-    if (one->connection) {
-        one->connection->wind_down();
-    } else if (!one->over) {
+/// Ends the coroutine. One that is cancelled before its first step never runs, not even what it does at its
+/// end, so such a one is told instead.
+void cancel(const guest_ptr& one) {
+    one->unwanted = true;
+    if (one->begun && !one->over) {
         one->cancel.emit(asio::cancellation_type::terminal);
     }
 }
 
-void abort(const guest_ptr& one) {
-    if (one->over) {
-        return;
+void wind_down(const guest_ptr& one) {
+    if (one->connection) {
+        one->connection->wind_down();
+    } else {
+        cancel(one);
     }
+}
+
+void abort(const guest_ptr& one) {
     if (one->connection) {
         one->connection->abort();
     }
-    one->cancel.emit(asio::cancellation_type::terminal);
+    cancel(one);
 }
 
 class http_server final : public server {
@@ -143,9 +151,12 @@ void http_server::admit(net::stream_ptr stream, std::string peer,
 
 task<void> http_server::host(guest_ptr one, std::list<guest_ptr>::iterator place, net::stream_ptr stream,
                              std::string peer, std::shared_ptr<tls::server_context> context) {
+    one->begun = true;
     std::exception_ptr failure;
     try {
-        co_await attend(one, std::move(stream), std::move(peer), std::move(context));
+        if (!one->unwanted) {
+            co_await attend(one, std::move(stream), std::move(peer), std::move(context));
+        }
     } catch (...) {
         failure = std::current_exception();
     }
