@@ -3,6 +3,7 @@
 //
 //     sandbox_exec AGENT [COUNT] [CALLERS]
 
+#include "core/fd.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "sandbox/agent_sandbox.hpp"
@@ -40,7 +41,10 @@ public:
         ::listen(listener.get(), 4);
         pid_ = ::fork();
         if (pid_ == 0) {
-            ::dup2(listener.get(), 3);
+            const int high =
+                ::fcntl(listener.get(), F_DUPFD, 10); // it may be 3 already, to be closed on exec
+            ::dup2(high, 3);
+            ::close(high);
             ::execl(program, program, "serve", "--listen-fd", "3", nullptr);
             ::_exit(127);
         }

@@ -1,6 +1,7 @@
 // Many threads on one link while its channel is cut again and again, the agent being a plain echo of the
 // protocol in a thread of its own. For ThreadSanitizer: no test framework, exit status 1 on the first fault.
 
+#include "core/fd.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "protocol/handshake.hpp"
