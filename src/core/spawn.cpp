@@ -2,6 +2,7 @@
 
 #include "core/log.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
@@ -31,6 +32,11 @@ void report(const std::string& name, const std::exception_ptr& failure) {
 } // namespace
 
 bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body) {
+    return spawn(executor, std::move(name), inside, std::move(body), boost::asio::cancellation_slot());
+}
+
+bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body,
+           boost::asio::cancellation_slot cancel) {
     auto pass = inside.enter();
     if (!pass) {
         return false;
@@ -40,7 +46,8 @@ bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate&
             report(name, failure);
         }
     };
-    boost::asio::co_spawn(executor, std::move(body), std::move(done));
+    boost::asio::co_spawn(executor, std::move(body),
+                          boost::asio::bind_cancellation_slot(cancel, std::move(done)));
     return true;
 }
 

@@ -55,7 +55,8 @@ public:
 private:
     struct waiter;
     void give_back(std::uint64_t bytes) noexcept;
-    void forget(const std::shared_ptr<waiter>& one) noexcept;
+    [[nodiscard]] bool conclude(const std::shared_ptr<waiter>& one);
+    /// Under the mutex.
     void serve(std::deque<std::shared_ptr<waiter>>& served) noexcept;
 
     const std::uint64_t limit_;

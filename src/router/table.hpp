@@ -50,7 +50,7 @@ public:
     /// segments mean nothing special; escapes are decoded before matching, so `%2F` parts the path.
     [[nodiscard]] match find(std::string_view method, std::string_view target) const;
 
-    /// The patterns, each once, sorted by code unit (contract 1.3.1).
+    /// The patterns, each once, sorted by code unit, without "/" (contract 1.3.1).
     [[nodiscard]] std::vector<std::string> patterns() const;
 
 private:
@@ -58,6 +58,8 @@ private:
         std::string_view method;
         std::vector<std::string_view> segments; ///< a parameter is kept with its braces
     };
+    void redirect(std::string_view path, match& found) const;
+
     std::vector<route> routes_;
     std::vector<std::string_view> patterns_;
 };

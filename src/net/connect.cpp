@@ -1,0 +1,80 @@
+#include "net/connect.hpp"
+
+#include "net/socket_stream.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace sandboxd::net {
+
+using asio::ip::tcp;
+
+result<stream_ptr> connect_unix(const asio::any_io_executor& executor, const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path) {
+        return error{errc::invalid, "the path of a Unix socket has 1 to 107 bytes: " + path};
+    }
+    std::memcpy(address.sun_path, path.data(), path.size());
+    core::unique_fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket) {
+        return os_error("cannot make a Unix socket", errno);
+    }
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        return os_error("cannot connect to " + path, errno);
+    }
+    return wrap_socket(executor, std::move(socket), AF_UNIX);
+}
+
+result<stream_ptr> adopt(const asio::any_io_executor& executor, core::unique_fd socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+        return os_error("not a socket", errno);
+    }
+    const int flags = ::fcntl(socket.get(), F_GETFL);
+    if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+        ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) {
+        return os_error("cannot prepare a socket", errno);
+    }
+    tune(socket.get(), address.ss_family);
+    return wrap_socket(executor, std::move(socket), address.ss_family);
+}
+
+task<result<stream_ptr>> connect_tcp(asio::any_io_executor executor, std::string host, std::string port) {
+    const std::string where = host + ":" + port;
+    tcp::resolver resolver(executor);
+    const auto [unknown, found] =
+        co_await resolver.async_resolve(host, port, asio::as_tuple(asio::use_awaitable));
+    if (unknown) {
+        co_return error{errc::io, "cannot look up " + where + ": " + unknown.message()};
+    }
+    error last{errc::io, "cannot connect to " + where + ": no address"};
+    for (const auto& entry : found) {
+        tcp::socket socket(executor);
+        boost::system::error_code failed;
+        socket.open(entry.endpoint().protocol(), failed);
+        if (!failed) {
+            (void)::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+            const auto [refused] =
+                co_await socket.async_connect(entry.endpoint(), asio::as_tuple(asio::use_awaitable));
+            failed = refused;
+        }
+        if (!failed) {
+            core::unique_fd taken(socket.release(failed));
+            co_return adopt(executor, std::move(taken));
+        }
+        last.message = "cannot connect to " + where + ": " + failed.message();
+    }
+    co_return last;
+}
+
+} // namespace sandboxd::net
