@@ -81,7 +81,8 @@ void child::signal(int number) const noexcept {
 
 std::optional<int> child::reap() noexcept {
     siginfo_t info{};
-    if (reaped_ || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+    if (reaped_ || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0 ||
+        info.si_pid == 0) {
         return std::nullopt;
     }
     reaped_ = true;

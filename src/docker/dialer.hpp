@@ -11,7 +11,8 @@ namespace sandboxd::docker {
 
 struct dialed {
     net::stream_ptr stream;
-    std::function<std::string()> complaint; ///< what the carrier said about a failure (ssh); "" or unset: nothing
+    std::function<std::string()>
+        complaint; ///< what the carrier said about a failure (ssh); "" or unset: nothing
 };
 
 /// Makes connections to one daemon. Safe to use from any executor at once; deadlines are the caller's.
@@ -31,7 +32,8 @@ struct dial_options {
 };
 
 /// errc::invalid when the TLS material is unusable.
-[[nodiscard]] result<std::shared_ptr<dialer>> create_dialer(const endpoint& where, const dial_options& options);
+[[nodiscard]] result<std::shared_ptr<dialer>> create_dialer(const endpoint& where,
+                                                            const dial_options& options);
 
 /// `ssh HOST docker system dial-stdio`, one process a connection (engine-facts A2).
 [[nodiscard]] std::shared_ptr<dialer> create_ssh_dialer(const endpoint& where, const dial_options& options);

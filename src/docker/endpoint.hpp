@@ -30,6 +30,9 @@ struct endpoint {
     std::optional<api_version> pinned;
     std::string source; ///< who decided: "DOCKER_HOST", "the context 'remote'", "the default"
 
+    /// What stands before "/v1.41/..." in a request: the path of a tcp host.
+    [[nodiscard]] std::string path_prefix() const { return kind == transport::tcp ? path : std::string(); }
+
     /// "unix:///var/run/docker.sock", "tcp://h:2376 (TLS)", "ssh://user@h:22"
     [[nodiscard]] std::string text() const;
 };

@@ -9,6 +9,10 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace sandboxd::docker {
 
@@ -69,8 +73,8 @@ private:
             return;
         }
         auto slot = asio::get_associated_cancellation_slot(handler);
-        auto taken = [self = shared_from_this(), into, handler = std::move(handler)](error_code failed,
-                                                                                    std::size_t size) mutable {
+        auto taken = [self = shared_from_this(), into,
+                      handler = std::move(handler)](error_code failed, std::size_t size) mutable {
             self->arrived(into, std::move(handler), failed, size);
         };
         inner_->read_some(asio::buffer(buffer_),
@@ -122,7 +126,8 @@ private:
     }
 
     error_code end_of_file() {
-        const bool whole = (!filter_.chunked || chunks_.finish()) && (!filter_.demultiplex || demux_.finish());
+        const bool whole =
+            (!filter_.chunked || chunks_.finish()) && (!filter_.demultiplex || demux_.finish());
         return whole ? error_code(asio::error::eof) : bad_message;
     }
 
