@@ -23,6 +23,7 @@ client::client(boost::asio::any_io_executor strand, std::shared_ptr<dialer> dial
     : strand_(std::move(strand)),
       dialer_(std::move(dialer)),
       pinned_(pinned),
+      path_prefix_(std::move(path_prefix)),
       options_(std::move(options)),
       pool_(strand_, options_.pool),
       hijacked_(std::make_shared<std::atomic<std::size_t>>(0)) {}

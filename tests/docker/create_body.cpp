@@ -8,7 +8,7 @@ using namespace sandboxd::docker;
 
 namespace {
 
-sandbox_spec sandbox() {
+sandbox_spec full_sandbox() {
     sandbox_spec spec;
     spec.image = "python:3.12-slim";
     spec.limits.memory_bytes = 512U << 20U;
@@ -39,7 +39,7 @@ container_place place() {
 
 BOOST_AUTO_TEST_CASE(a_sandboxs_container_is_said_exactly) {
     BOOST_TEST(
-        create_body(container_for(sandbox(), place())) ==
+        create_body(container_for(full_sandbox(), place())) ==
         R"({"Image":"python:3.12-slim","Entrypoint":["/.sandboxd/sandboxd-agent"],"Cmd":[],)"
         R"("Env":["LANG=C.UTF-8","EMPTY="],"WorkingDir":"/workspace",)"
         R"("Labels":{"sandboxd.service":"uuid","sandboxd.slot":"slot-1"},"Tty":false,"OpenStdin":true,)"
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_limited_is_not_said) {
 }
 
 BOOST_AUTO_TEST_CASE(inspect_shows_what_the_daemon_dropped) {
-    const auto wanted = container_for(sandbox(), place());
+    const auto wanted = container_for(full_sandbox(), place());
     auto host = json_object(create_body(wanted))->at("HostConfig").as_object();
     json::object answer{{"Id", "abc"}, {"Name", "/n"}, {"HostConfig", host}};
     BOOST_TEST(differences(wanted, read_container(answer)).empty());
