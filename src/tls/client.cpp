@@ -1,17 +1,17 @@
 #include "tls/client.hpp"
 
-#include "tls/stream.hpp"
+#include "core/deadline.hpp"
+#include "tls/client_stream.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/ssl/error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/ssl/context.hpp>
 
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 namespace sandboxd::tls {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -46,34 +46,25 @@ bool expect_peer(SSL* session, const std::string& host, bool verify) {
 
 task<result<net::stream_ptr>> openssl_client::connect(net::stream_ptr plain, std::string host,
                                                       std::chrono::milliseconds limit) {
-    auto stream = std::make_shared<ssl_stream>(layer(std::move(plain)), context_);
-    if (!expect_peer(stream->native_handle(), host, verify_)) {
+    ssl_ptr session(SSL_new(context_.native_handle()));
+    SSL* native = session.get();
+    if (native == nullptr || !expect_peer(native, host, verify_)) {
         co_return error{errc::invalid, "not a host name: " + host};
     }
-    asio::steady_timer deadline(stream->get_executor(), limit);
-    auto late = std::make_shared<bool>(false);
-    deadline.async_wait([stream, late](error_code failed) {
-        if (!failed) {
-            *late = true;
-            stream->next_layer().below().close();
-        }
-    });
-    const auto [failed] =
-        co_await stream->async_handshake(asio::ssl::stream_base::client, asio::as_tuple(asio::use_awaitable));
-    deadline.cancel();
-    if (*late) {
+    auto stream = std::make_unique<client_stream>(std::move(plain), std::move(session));
+    const auto done = co_await core::with_timeout(stream->handshake(), limit);
+    if (!done) {
         co_return error{errc::timeout, "the TLS handshake with " + host + " took too long"};
     }
-    if (!failed) {
-        co_return wrap(std::move(stream));
+    if (!*done) {
+        co_return net::stream_ptr(std::move(stream));
     }
-    stream->next_layer().below().close();
-    const long verdict = SSL_get_verify_result(stream->native_handle());
+    const long verdict = SSL_get_verify_result(native);
     if (verify_ && verdict != X509_V_OK) {
         co_return error{errc::denied, "the certificate of " + host +
                                           " does not hold: " + X509_verify_cert_error_string(verdict)};
     }
-    co_return error{errc::protocol, "the TLS handshake with " + host + " failed: " + failed.message()};
+    co_return error{errc::protocol, "the TLS handshake with " + host + " failed: " + done->message()};
 }
 
 } // namespace

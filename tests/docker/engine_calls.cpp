@@ -251,14 +251,19 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_call_ends_at_once, with_fake) {
     auto& one = connect();
     boost::asio::cancellation_signal stop;
     bool ended = false;
-    boost::asio::co_spawn(
-        context, one.wait("c", "not-running", 60s),
-        boost::asio::bind_cancellation_slot(
-            stop.slot(), [&](const std::exception_ptr& thrown, auto) { ended = thrown != nullptr; }));
+    bool good = false;
+    auto done = [&](const std::exception_ptr& thrown, auto found) {
+        ended = true;
+        good = !thrown && found.has_value();
+    };
+    boost::asio::co_spawn(context, one.wait("c", "not-running", 60s),
+                          boost::asio::bind_cancellation_slot(stop.slot(), done));
     context.run_for(50ms);
+    BOOST_TEST(!ended);
     stop.emit(boost::asio::cancellation_type::terminal);
     context.run_for(5s);
     BOOST_TEST(ended);
+    BOOST_TEST(!good);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_wait_answers_when_the_container_ends, with_fake) {

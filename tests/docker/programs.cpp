@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Plays `ssh HOST docker system dial-stdio`: answers every request that has no body.
-constexpr const char* good_ssh = R"(#!/bin/sh
+constexpr const char* good_ssh = R"sh(#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"
 while read -r method target version; do
     while read -r line && [ "$line" != "$(printf '\r')" ];
@@ -36,7 +36,7 @@ do { :;
     esac
     printf 'HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: %d\r\n\r\n%s' "${#body}" "$body"
 done
-)";
+)sh";
 
 struct programs {
     programs() {
@@ -64,7 +64,8 @@ struct programs {
         options.client.dial.ssh_program = program;
         options.client.pool.at_once = at_once;
         options.client.pool.idle = at_once;
-        return create_engine(context.get_executor(), parse_host("ssh://me@box:2222", false).value(), options).value();
+        return create_engine(context.get_executor(), parse_host("ssh://me@box:2222", false).value(), options)
+            .value();
     }
 
     std::vector<std::string> calls() const {
@@ -82,14 +83,11 @@ struct programs {
 
 /// For the process' environment, put back afterwards.
 struct with_path {
-    explicit with_path(const fs::path& first) :
-before(std::getenv("PATH")) {
-    ::setenv("PATH", (first.string() + ":" + before).c_str(), 1);
-}
-~with_path() {
-    ::setenv("PATH", before.c_str(), 1);
-}
-std::string before;
+    explicit with_path(const fs::path& first) : before(std::getenv("PATH")) {
+        ::setenv("PATH", (first.string() + ":" + before).c_str(), 1);
+    }
+    ~with_path() { ::setenv("PATH", before.c_str(), 1); }
+    std::string before;
 }; // namespace
 
 file_reader config(std::string text) {

@@ -6,6 +6,7 @@
 #include "docker/exec_run.hpp"
 #include "docker/tar.hpp"
 #include "support/run.hpp"
+#include "words.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -110,13 +111,13 @@ void fill_volume(daemon_fixture& with) {
     filler.name.clear();
     filler.mounts.front().read_only = false;
     const auto made = with.get(with.docker->create(filler, 30s));
-    BOOST_TEST_REQUIRE(made.has_value(), made.has_error() ? made.error().message : "");
+    BOOST_TEST_REQUIRE(made.has_value(), test::words(made));
     tar_file program;
     program.name = "hello";
     program.content = "#!/bin/sh\necho from the volume\n";
     program.mode = 0755;
     const auto put = with.get(with.docker->put_archive(made->id, "/agent", make_tar({program}), 30s));
-    BOOST_TEST(put.has_value(), put.has_error() ? put.error().message : "");
+    BOOST_TEST(put.has_value(), test::words(put));
     const auto missing = with.get(with.docker->put_archive(made->id, "/nowhere", make_tar({program}), 30s));
     BOOST_TEST(missing.error().status == 404);
     BOOST_TEST((with.get(with.docker->remove(made->id, true, 30s)).value() == outcome::done));
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_SUITE(real_daemon, *boost::unit_test::precondition(asked_for))
 
 BOOST_FIXTURE_TEST_CASE(it_answers, daemon_fixture) {
     const auto agreed = get(docker->ping(10s));
-    BOOST_TEST_REQUIRE(agreed.has_value(), agreed.has_error() ? agreed.error().message : "");
+    BOOST_TEST_REQUIRE(agreed.has_value(), test::words(agreed));
     BOOST_TEST((*agreed >= oldest_api));
     BOOST_TEST(!get(docker->version(10s))->engine.empty());
     const auto info = get(docker->info(10s));
@@ -146,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(a_containers_whole_life, daemon_fixture) {
     fill_volume(*this);
     const auto wanted = spec();
     const auto made = get(docker->create(wanted, 30s));
-    BOOST_TEST_REQUIRE(made.has_value(), made.has_error() ? made.error().message : "");
+    BOOST_TEST_REQUIRE(made.has_value(), test::words(made));
     BOOST_TEST(static_cast<int>(get(docker->create(wanted, 30s)).error().code) ==
                static_cast<int>(errc::exists));
     const auto fresh = get(docker->inspect(made->id, 30s));
@@ -181,7 +182,7 @@ BOOST_FIXTURE_TEST_CASE(a_containers_whole_life, daemon_fixture) {
     BOOST_TEST(get(echo(*attached->stream, std::string(100'000, 'x') + "\n")).size() == 100'001U);
 
     const auto ran = get(run_exec(docker, made->id, command("echo $MARK; /agent/hello >&2; exit 3"), {}));
-    BOOST_TEST_REQUIRE(ran.has_value(), ran.has_error() ? ran.error().message : "");
+    BOOST_TEST_REQUIRE(ran.has_value(), test::words(ran));
     BOOST_TEST(ran->out == mark + "\n");
     BOOST_TEST(ran->err == "from the volume\n");
     BOOST_TEST(ran->exit_code == 3);

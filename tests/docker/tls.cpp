@@ -5,6 +5,7 @@
 #include "net/connect.hpp"
 #include "support/run.hpp"
 #include "tls/context.hpp"
+#include "words.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -73,6 +74,10 @@ private:
             if (request.find("\r\n\r\n") == std::string::npos) {
                 continue;
             }
+            if (request.find("/attach?") != std::string::npos) {
+                co_await echo_after_the_end(std::move(stream));
+                co_return;
+            }
             const std::string body = request.starts_with("HEAD") ? "" : R"({"ApiVersion":"1.41","Id":"c"})";
             const std::string answer =
                 "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: " + std::to_string(body.size()) +
@@ -80,6 +85,25 @@ private:
             request.clear();
             co_await asio::async_write(*stream, asio::buffer(answer), tuple);
         }
+    }
+
+    /// Reads to the client's half-close, and only then answers.
+    static task<void> echo_after_the_end(net::stream_ptr stream) {
+        const std::string head = "HTTP/1.1 101 UPGRADED\r\n\r\n";
+        co_await asio::async_write(*stream, asio::buffer(head), tuple);
+        std::array<char, 4096> part{};
+        std::string heard;
+        while (true) {
+            const auto [failed, size] = co_await stream->async_read_some(asio::buffer(part), tuple);
+            heard.append(part.data(), size);
+            if (failed) {
+                heard += failed == asio::error::eof ? " and the end" : " and " + failed.message();
+                break;
+            }
+        }
+        co_await asio::async_write(*stream, asio::buffer(heard), tuple);
+        stream->shutdown_send();
+        co_await stream->async_read_some(asio::buffer(part), tuple);
     }
 
     core::gate gate_;
@@ -114,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(a_daemon_behind_tls_is_verified, tls_fixture) {
     known.certificate = identity.certificate;
     known.key = identity.key;
     const auto found = inspect("localhost", known);
-    BOOST_TEST_REQUIRE(found.has_value(), found.has_error() ? found.error().message : "");
+    BOOST_TEST_REQUIRE(found.has_value(), test::words(found));
     BOOST_TEST(found->id == "c");
 }
 
@@ -130,6 +154,38 @@ BOOST_FIXTURE_TEST_CASE(a_wrong_name_or_authority_is_refused, tls_fixture) {
                static_cast<int>(errc::denied));
     stranger.verify = false;
     BOOST_TEST(inspect("localhost", stranger)->id == "c");
+}
+
+namespace {
+
+task<std::string> converse(net::stream& stream, std::string words) {
+    co_await asio::async_write(stream, asio::buffer(words), tuple);
+    stream.shutdown_send();
+    std::string heard;
+    std::array<char, 100> part{};
+    while (true) {
+        const auto [failed, size] = co_await stream.async_read_some(asio::buffer(part), tuple);
+        heard.append(part.data(), size);
+        if (failed) {
+            co_return heard + (failed == asio::error::eof ? "." : failed.message());
+        }
+    }
+}
+
+} // namespace
+
+// Half-close over TLS is a close_notify with reading left open (engine-facts A2).
+BOOST_FIXTURE_TEST_CASE(a_half_closed_stream_over_tls_is_still_read, tls_fixture) {
+    auto where = parse_host("tcp://localhost:" + daemon.port(), true).value();
+    where.tls.emplace();
+    where.tls->ca = identity.certificate;
+    auto docker = create_engine(context.get_executor(), where, {}).value();
+    attach_options options;
+    options.stream.tty = true;
+    auto attached = test::get(context, docker->attach(context.get_executor(), "c", options, 10s));
+    BOOST_TEST_REQUIRE(attached.has_value(), test::words(attached));
+    const std::string words(200'000, 'w');
+    BOOST_TEST((test::get(context, converse(*attached->stream, words)) == words + " and the end."));
 }
 
 BOOST_AUTO_TEST_CASE(unusable_material_is_told) {
