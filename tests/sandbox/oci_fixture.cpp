@@ -113,7 +113,7 @@ oci_fixture::oci_fixture() {
     options.state_dir = directory + "/state";
     options.service_uuid = core::random_uuid();
     options.agent_path = "/usr/bin/perl";
-    options.agent_arguments = {"-e", stand_in};
+    options.agent_arguments = {"-e", stand_in, "--"}; // what follows is for the agent, not for Perl
 }
 
 oci_fixture::~oci_fixture() {
@@ -227,7 +227,8 @@ void make_root(const std::string& path) {
     std::ofstream(path + "/etc/passwd")
         << "root:x:0:0:root:/root:/bin/sh\nweb:x:33:34:web:/srv/web:/bin/sh\n";
     std::ofstream(path + "/etc/group") << "root:x:0:\nweb:x:34:\n";
-    for (const std::string program : {"/usr/bin/dash", "/usr/bin/perl", "/usr/bin/id", "/usr/bin/cat"}) {
+    for (const std::string program :
+         {"/usr/bin/dash", "/usr/bin/perl", "/usr/bin/id", "/usr/bin/cat", "/usr/bin/tr"}) {
         fs::copy_file(program, path + program);
         launcher::blocking::child_program ldd;
         ldd.argv = {"ldd", program};

@@ -76,10 +76,11 @@ BOOST_AUTO_TEST_CASE(a_directory_is_shared_and_never_written) {
 
 BOOST_AUTO_TEST_CASE(an_oci_layout_is_unpacked_once_and_its_configuration_honoured) {
     make_layout();
-    fs::rename(directory + "/layout", directory + "/a layout:x");
+    fs::create_directory(directory + "/a:b c");
+    fs::rename(directory + "/layout", directory + "/a:b c/layout");
     start_service();
-    check("oci:" + directory + "/a layout:x:one");
-    check("oci:" + directory + "/a layout:x");
+    check("oci:" + directory + "/a:b c/layout:one");
+    check("oci:" + directory + "/a:b c/layout");
     std::size_t images = 0;
     for (const auto& one : fs::directory_iterator(options.state_dir + "/images")) {
         images += one.path().filename().string().substr(0, 7) == "sha256-" ? 1 : 0;
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(an_oci_layout_is_unpacked_once_and_its_configuration_honour
     }
     BOOST_TEST(images == 1U);
     auto wanted = spec();
-    wanted.image = "oci:" + directory + "/a layout:x:two";
+    wanted.image = "oci:" + directory + "/a:b c/layout:two";
     const auto failed = try_open(wanted);
     BOOST_REQUIRE(!failed.has_value());
     BOOST_TEST(failed.error().message == "the layout has no image with the tag 'two'; it has: one");
