@@ -36,7 +36,7 @@ std::string image_path(std::string_view reference) {
     return encode(reference, "/:@");
 }
 
-target&& target::with(std::string_view name, std::string_view value) && {
+target target::with(std::string_view name, std::string_view value) && {
     text_ += any_ ? '&' : '?';
     any_ = true;
     text_ += encode(name, {}) + "=" + encode(value, {});

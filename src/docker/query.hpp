@@ -17,8 +17,8 @@ namespace sandboxd::docker {
 class target {
 public:
     explicit target(std::string path) : text_(std::move(path)) {}
-    target&& with(std::string_view name, std::string_view value) &&;
-    target&& flag(std::string_view name, bool value) && {
+    target with(std::string_view name, std::string_view value) &&;
+    target flag(std::string_view name, bool value) && {
         return std::move(*this).with(name, value ? "1" : "0");
     }
     [[nodiscard]] std::string text() const { return text_; }

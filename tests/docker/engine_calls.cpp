@@ -270,7 +270,7 @@ BOOST_FIXTURE_TEST_CASE(a_wait_answers_when_the_container_ends, with_fake) {
     fake.on("POST /containers/c/wait", [](const auto&, const auto& to) {
         to.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
         to.pause(20);
-        to.send_split("11\r\n{\"StatusCode\":137}\r\n0\r\n\r\n", 4);
+        to.send_split("12\r\n{\"StatusCode\":137}\r\n0\r\n\r\n", 4);
         return true;
     });
     BOOST_TEST(get(connect().wait("c", "next-exit", 5s))->exit_code == 137);

@@ -288,7 +288,10 @@ BOOST_AUTO_TEST_CASE(targets_are_encoded) {
     BOOST_TEST(image_path("ghcr.io/a:b@c?") == "ghcr.io/a:b@c%3F");
     BOOST_TEST(filters_json({{"label", "a=b"}, {"status", "running"}, {"label", "c"}}) ==
                R"({"label":["a=b","c"],"status":["running"]})");
-    BOOST_TEST(target("/x").with("a", "1&2").flag("f", true).text() == "/x?a=1%262&f=1");
+    auto to = target("/x").with("a", "1&2").flag("f", true);
+    BOOST_TEST(to.text() == "/x?a=1%262&f=1");
+    to = std::move(to).with("since", "1.5");
+    BOOST_TEST(to.text() == "/x?a=1%262&f=1&since=1.5");
 }
 
 BOOST_AUTO_TEST_CASE(a_tar_archive_has_the_right_header) {
