@@ -292,11 +292,11 @@ BOOST_AUTO_TEST_CASE(a_pending_read_ends_by_cancellation_and_by_close) {
         core::gate inside;
         auto both = make(context, memory);
         error_code failed;
-        asio::cancellation_signal signal;
-        core::spawn(context.get_executor(), "test", inside, keep_error(*both.mine, failed), signal.slot());
+        auto signal = std::make_shared<asio::cancellation_signal>();
+        core::spawn(context.get_executor(), "test", inside, keep_error(*both.mine, failed), signal);
         context.poll();
         BOOST_TEST(inside.inside() == 1U);
-        signal.emit(asio::cancellation_type::terminal);
+        signal->emit(asio::cancellation_type::terminal);
         context.restart();
         context.run_for(10s);
         BOOST_TEST(failed == asio::error::operation_aborted);
