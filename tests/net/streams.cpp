@@ -213,9 +213,9 @@ BOOST_AUTO_TEST_CASE(a_listener_rides_out_a_lack_of_descriptors) {
 
 BOOST_AUTO_TEST_CASE(a_unix_socket_is_listened_on_and_connected_to) {
     asio::io_context context;
-    char folder[] = "/tmp/sandboxd-net-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(folder) != nullptr);
-    const std::string path = std::string(folder) + "/s";
+    std::string folder = (std::filesystem::temp_directory_path() / "sandboxd-net-XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    const std::string path = folder + "/s";
     {
         auto nobody = net::connect_unix(context.get_executor(), path);
         BOOST_REQUIRE(!nobody);
