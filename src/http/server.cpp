@@ -23,11 +23,12 @@ namespace {
 struct guest {
     explicit guest(asio::any_io_executor on) : executor(std::move(on)) {}
     asio::any_io_executor executor;
-    asio::cancellation_signal cancel;       ///< on the executor only
-    std::shared_ptr<connection> connection; ///< likewise; empty during the handshake
-    bool begun = false;                     ///< likewise
-    bool unwanted = false;                  ///< likewise; the server stopped before it began
-    bool over = false;                      ///< likewise
+    std::shared_ptr<asio::cancellation_signal> cancel =
+        std::make_shared<asio::cancellation_signal>(); ///< emitted on the executor only
+    std::shared_ptr<connection> connection;            ///< likewise; empty during the handshake
+    bool begun = false;                                ///< likewise
+    bool unwanted = false;                             ///< likewise; the server stopped before it began
+    bool over = false;                                 ///< likewise
 };
 
 using guest_ptr = std::shared_ptr<guest>;
@@ -37,7 +38,7 @@ using guest_ptr = std::shared_ptr<guest>;
 void cancel(const guest_ptr& one) {
     one->unwanted = true;
     if (one->begun && !one->over) {
-        one->cancel.emit(asio::cancellation_type::terminal);
+        one->cancel->emit(asio::cancellation_type::terminal);
     }
 }
 
@@ -139,10 +140,10 @@ void http_server::admit(net::stream_ptr stream, std::string peer,
         place = guests_.insert(guests_.end(), one);
     }
     auto executor = one->executor;
-    auto slot = one->cancel.slot();
-    const bool begun =
-        core::spawn(executor, "a connection", gate_,
-                    host(one, place, std::move(stream), std::move(peer), std::move(context)), slot);
+    auto signal = one->cancel;
+    const bool begun = core::spawn(executor, "a connection", gate_,
+                                   host(one, place, std::move(stream), std::move(peer), std::move(context)),
+                                   std::move(signal));
     if (!begun) {
         const std::lock_guard lock(mutex_);
         guests_.erase(place);

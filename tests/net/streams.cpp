@@ -213,9 +213,9 @@ BOOST_AUTO_TEST_CASE(a_listener_rides_out_a_lack_of_descriptors) {
 
 BOOST_AUTO_TEST_CASE(a_unix_socket_is_listened_on_and_connected_to) {
     asio::io_context context;
-    char folder[] = "/tmp/sandboxd-net-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(folder) != nullptr);
-    const std::string path = std::string(folder) + "/s";
+    std::string folder = (std::filesystem::temp_directory_path() / "sandboxd-net-XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    const std::string path = folder + "/s";
     {
         auto nobody = net::connect_unix(context.get_executor(), path);
         BOOST_REQUIRE(!nobody);
@@ -292,11 +292,11 @@ BOOST_AUTO_TEST_CASE(a_pending_read_ends_by_cancellation_and_by_close) {
         core::gate inside;
         auto both = make(context, memory);
         error_code failed;
-        asio::cancellation_signal signal;
-        core::spawn(context.get_executor(), "test", inside, keep_error(*both.mine, failed), signal.slot());
+        auto signal = std::make_shared<asio::cancellation_signal>();
+        core::spawn(context.get_executor(), "test", inside, keep_error(*both.mine, failed), signal);
         context.poll();
         BOOST_TEST(inside.inside() == 1U);
-        signal.emit(asio::cancellation_type::terminal);
+        signal->emit(asio::cancellation_type::terminal);
         context.restart();
         context.run_for(10s);
         BOOST_TEST(failed == asio::error::operation_aborted);
