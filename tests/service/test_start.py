@@ -66,6 +66,8 @@ def one_line(done):
     ({"SANDBOXD_RUNTIMES": " , "}, ["SANDBOXD_RUNTIMES", "Unset it"]),
     ({"SANDBOXD_RUNTIMES": "host"}, ["SANDBOXD_RUNTIMES", "Example:"]),
     ({"SANDBOXD_RUNTIMES": "a=@no-such-runtime"}, ["no-such-runtime"]),
+    ({"SANDBOXD_RUNTIMES": "a=host;network_mode=host"}, ["network_mode"]),
+    ({"SANDBOXD_NETWORK_MODE": "host"}, ["SANDBOXD_NETWORK_MODE"]),
     ({"SANDBOXD_RUNTIMES": "a=host;colour=red"}, ["colour", "does not have"]),
     ({"SANDBOXD_LOG_LEVEL": "loud"}, ["SANDBOXD_LOG_LEVEL"]),
     ({"SANDBOXD_TLS_CERT": "/no/such/cert"}, ["SANDBOXD_TLS_"]),
