@@ -121,6 +121,10 @@ public:
     /// A sample of what the sandbox uses now; errc::unsupported where it can't be told.
     virtual task<result<usage_sample>> usage();
 
+    /// Commands still running that were started before this service was (its predecessor crashed or was
+    /// restarted). They count against the service's ceiling until they end. Never blocks.
+    virtual std::size_t inherited_commands() const noexcept { return 0; }
+
     /// True while the sandbox can take commands. Never blocks, true to within a second.
     virtual bool alive() const noexcept = 0;
 

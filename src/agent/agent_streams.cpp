@@ -227,6 +227,7 @@ void agent::read_pipe(stream& target, std::size_t which) {
         }
         total += static_cast<std::size_t>(count);
         if (target.arrived(which, static_cast<std::size_t>(count), !dropping)) {
+            target.over_limit();
             stop(target, end_cause::output_limit);
         }
     }

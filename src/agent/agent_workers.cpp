@@ -184,6 +184,9 @@ void agent::on_report(worker& from, const report& head, std::string_view text) {
         close_pipe(*target, 0);
         close_pipe(*target, 1);
         advance(*target);
+        if (head.failure == protocol::failure_kind::no_process) {
+            retire_workers(now_, 0); // they take the room that commands need
+        }
         break;
     case report_kind::exited:
         target->exited(head.status, head.ended_at);

@@ -81,6 +81,12 @@ void stream::exited(int status, instant at) {
     cause_ = stop_cause == end_cause{} ? end_cause::exited : stop_cause;
 }
 
+void stream::over_limit() {
+    if (!running && cause_ == end_cause::exited) {
+        cause_ = end_cause::output_limit;
+    }
+}
+
 void stream::never_started(protocol::failure_kind failure, std::uint32_t exit_code, int os_errno,
                            std::string_view text) {
     running = false;

@@ -34,6 +34,9 @@ public:
 
     /// The command's own process has ended: by itself, or after stop_cause was set.
     void exited(int status, instant at);
+    /// The limit was passed by what the pipe still held when the command had ended by itself: that counts as
+    /// the limit all the same, so that the answer doesn't depend on who was faster.
+    void over_limit();
     /// It never ran.
     void never_started(protocol::failure_kind failure, std::uint32_t exit_code, int os_errno,
                        std::string_view text);

@@ -2,6 +2,7 @@
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "api/shown.hpp"
+#include "core/deadline.hpp"
 #include "wire/params.hpp"
 #include "wire/requests.hpp"
 
@@ -11,13 +12,21 @@ namespace sandboxd::api {
 
 namespace {
 
-/// A command that had to wait is not started for a client that has left; one that has only shut its sending
-/// side is found out by an interim answer (design.md "Decided" 23).
+/// For the kernel to learn that nobody reads what was sent.
+constexpr std::chrono::milliseconds echo_time{100};
+
+/// A command that had to wait is not started for a client that has left. One that has shut its sending side
+/// may have left altogether: an interim answer finds out (design.md "Decided" 23). Others get none: not every
+/// client skips one.
 task<bool> still_there(http::responder& client) {
-    if (client.gone()) {
+    if (!client.half_closed()) {
+        co_return true;
+    }
+    if (!co_await client.interim(102)) {
         co_return false;
     }
-    co_return co_await client.interim(102);
+    co_await core::sleep_for(echo_time);
+    co_return !client.gone();
 }
 
 std::shared_ptr<session::client_watch> watch_over(call& c) {

@@ -10,6 +10,7 @@
 #include "store/state_directory.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <sys/stat.h>
 
 // The order of a start: what needs root and a single thread first (state directory, launcher, giving up
@@ -36,6 +37,16 @@ result<core::unique_fd> start_launcher(const settings& config, const store::stat
     return launcher::start(options);
 }
 
+/// The reference makes it at the first open; here a root that can't be made is known before anything listens.
+result<void> make_workspace_root(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::create_directories(path, failed);
+    if (failed) {
+        return error{errc::io, "SANDBOXD_WORKSPACE_ROOT: cannot make " + path + ": " + failed.message()};
+    }
+    return {};
+}
+
 result<void> prepare_and_run(const settings& config) {
     account service{::geteuid(), ::getegid(), {}};
     if (config.user) {
@@ -46,6 +57,11 @@ result<void> prepare_and_run(const settings& config) {
         service = *found;
     }
     ::umask(022);
+    if (config.workspace_root) {
+        if (auto made = make_workspace_root(*config.workspace_root); !made) {
+            return made.error();
+        }
+    }
     auto state = store::state_directory::open(config.state_dir);
     if (!state) {
         return state.error();

@@ -100,13 +100,9 @@ private:
         session::environment on{context_, config_,  *store_,    *builder_,
                                 *clock_,  workers_, authority_, runtimes_of(config_)};
         sessions_ = session::create_registry(std::move(on));
-        auto found = co_await sessions_->start();
-        if (!found) {
+        if (auto found = co_await sessions_->start(); !found) {
             co_return found.error();
         }
-        core::log::info(
-            "sessions from before: {} with their sandbox, {} whose sandbox has ended, {} leftovers removed",
-            found->adopted, found->dead, found->removed);
         co_return open_doors();
     }
 

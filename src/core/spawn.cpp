@@ -32,22 +32,24 @@ void report(const std::string& name, const std::exception_ptr& failure) {
 } // namespace
 
 bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body) {
-    return spawn(executor, std::move(name), inside, std::move(body), boost::asio::cancellation_slot());
+    return spawn(executor, std::move(name), inside, std::move(body), nullptr);
 }
 
 bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body,
-           boost::asio::cancellation_slot cancel) {
+           std::shared_ptr<boost::asio::cancellation_signal> cancel) {
     auto pass = inside.enter();
     if (!pass) {
         return false;
     }
-    auto done = [name = std::move(name), pass = std::move(pass)](const std::exception_ptr& failure) {
+    const auto slot = cancel ? cancel->slot() : boost::asio::cancellation_slot();
+    auto done = [name = std::move(name), pass = std::move(pass),
+                 cancel = std::move(cancel)](const std::exception_ptr& failure) {
         if (failure) {
             report(name, failure);
         }
     };
     boost::asio::co_spawn(executor, std::move(body),
-                          boost::asio::bind_cancellation_slot(cancel, std::move(done)));
+                          boost::asio::bind_cancellation_slot(slot, std::move(done)));
     return true;
 }
 

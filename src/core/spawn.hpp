@@ -6,6 +6,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <memory>
 #include <string>
 
 namespace sandboxd::core {
@@ -15,10 +16,11 @@ namespace sandboxd::core {
 /// closed: false then.
 bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body);
 
-/// The same with a way to cancel it. The signal outlives the coroutine and is emitted (terminal) on
-/// `executor` only.
+/// The same with a way to cancel it: emit (terminal) on `executor` only, and not before the coroutine's first
+/// step: it would end without one, and with it what it does at its end. The signal is kept until the
+/// coroutine has ended, as Asio needs it.
 bool spawn(const boost::asio::any_io_executor& executor, std::string name, gate& inside, task<void> body,
-           boost::asio::cancellation_slot cancel);
+           std::shared_ptr<boost::asio::cancellation_signal> cancel);
 
 /// Exceptions that escaped from spawned coroutines since the program began; 0 in a healthy program.
 [[nodiscard]] unsigned long escaped_exceptions() noexcept;

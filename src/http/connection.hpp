@@ -72,6 +72,7 @@ private:
     [[nodiscard]] task<bool> end() override;
     [[nodiscard]] bool started() const noexcept override { return answer_ != answer_state::none; }
     [[nodiscard]] bool gone() const noexcept override;
+    [[nodiscard]] bool half_closed() const noexcept override;
 
     // The loop (connection.cpp)
     void begin_request();

@@ -74,6 +74,10 @@ bool connection::gone() const noexcept {
     return broken_ || net::peer_gone(*stream_);
 }
 
+bool connection::half_closed() const noexcept {
+    return broken_ || net::peer_sends_no_more(*stream_);
+}
+
 /// The watchdog: a stalled reader loses the connection; a stalled sender only its way in, so that it can
 /// still be told.
 void connection::expired() {

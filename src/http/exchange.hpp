@@ -123,6 +123,10 @@ public:
     /// The client has reset the connection or closed both directions: nobody will read an answer. A client
     /// that only shut its sending side still waits for one (contract N19.9) and is not gone. One system call.
     [[nodiscard]] virtual bool gone() const noexcept = 0;
+
+    /// The client has shut its sending side: it waits for its answer, or has left altogether. An interim
+    /// answer finds out: gone() is true soon after it then. One system call.
+    [[nodiscard]] virtual bool half_closed() const noexcept = 0;
 };
 
 /// One request and its answer.

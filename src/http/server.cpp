@@ -23,29 +23,38 @@ namespace {
 struct guest {
     explicit guest(asio::any_io_executor on) : executor(std::move(on)) {}
     asio::any_io_executor executor;
-    asio::cancellation_signal cancel;       ///< on the executor only
-    std::shared_ptr<connection> connection; ///< likewise; empty during the handshake
-    bool over = false;                      ///< likewise
+    std::shared_ptr<asio::cancellation_signal> cancel =
+        std::make_shared<asio::cancellation_signal>(); ///< emitted on the executor only
+    std::shared_ptr<connection> connection;            ///< likewise; empty during the handshake
+    bool begun = false;                                ///< likewise
+    bool unwanted = false;                             ///< likewise; the server stopped before it began
+    bool over = false;                                 ///< likewise
 };
 
 using guest_ptr = std::shared_ptr<guest>;
 
+/// Ends the coroutine. One that is cancelled before its first step never runs, not even what it does at its
+/// end, so such a one is told instead.
+void cancel(const guest_ptr& one) {
+    one->unwanted = true;
+    if (one->begun && !one->over) {
+        one->cancel->emit(asio::cancellation_type::terminal);
+    }
+}
+
 void wind_down(const guest_ptr& one) {
     if (one->connection) {
         one->connection->wind_down();
-    } else if (!one->over) {
-        one->cancel.emit(asio::cancellation_type::terminal);
+    } else {
+        cancel(one);
     }
 }
 
 void abort(const guest_ptr& one) {
-    if (one->over) {
-        return;
-    }
     if (one->connection) {
         one->connection->abort();
     }
-    one->cancel.emit(asio::cancellation_type::terminal);
+    cancel(one);
 }
 
 class http_server final : public server {
@@ -131,10 +140,10 @@ void http_server::admit(net::stream_ptr stream, std::string peer,
         place = guests_.insert(guests_.end(), one);
     }
     auto executor = one->executor;
-    auto slot = one->cancel.slot();
-    const bool begun =
-        core::spawn(executor, "a connection", gate_,
-                    host(one, place, std::move(stream), std::move(peer), std::move(context)), slot);
+    auto signal = one->cancel;
+    const bool begun = core::spawn(executor, "a connection", gate_,
+                                   host(one, place, std::move(stream), std::move(peer), std::move(context)),
+                                   std::move(signal));
     if (!begun) {
         const std::lock_guard lock(mutex_);
         guests_.erase(place);
@@ -143,9 +152,12 @@ void http_server::admit(net::stream_ptr stream, std::string peer,
 
 task<void> http_server::host(guest_ptr one, std::list<guest_ptr>::iterator place, net::stream_ptr stream,
                              std::string peer, std::shared_ptr<tls::server_context> context) {
+    one->begun = true;
     std::exception_ptr failure;
     try {
-        co_await attend(one, std::move(stream), std::move(peer), std::move(context));
+        if (!one->unwanted) {
+            co_await attend(one, std::move(stream), std::move(peer), std::move(context));
+        }
     } catch (...) {
         failure = std::current_exception();
     }

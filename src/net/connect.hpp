@@ -34,4 +34,8 @@ memory_pair(const asio::any_io_executor& executor, std::size_t capacity = 65536,
 /// no descriptor to ask. One system call.
 [[nodiscard]] bool peer_gone(const stream& one) noexcept;
 
+/// The peer has shut its sending side, or is gone. Which of the two can't be told before something was sent
+/// to it.
+[[nodiscard]] bool peer_sends_no_more(const stream& one) noexcept;
+
 } // namespace sandboxd::net

@@ -118,4 +118,13 @@ bool peer_gone(const stream& one) noexcept {
     return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+bool peer_sends_no_more(const stream& one) noexcept {
+    const int fd = one.native_handle();
+    if (fd < 0) {
+        return false;
+    }
+    pollfd asked{.fd = fd, .events = POLLRDHUP, .revents = 0};
+    return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLRDHUP | POLLERR | POLLHUP)) != 0;
+}
+
 } // namespace sandboxd::net

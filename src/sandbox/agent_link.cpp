@@ -236,6 +236,7 @@ task<bool> agent_link::stop(run_id_bytes id, std::chrono::milliseconds within) {
 }
 
 void agent_link::on_found(const found_command& command) {
+    inherited_ += command.ended ? std::size_t(-1) : 1;
     if (told_.found) {
         told_.found(command);
     }

@@ -74,6 +74,8 @@ public:
     [[nodiscard]] boost::asio::any_io_executor executor() const { return strand_; }
     /// Commands not ended yet, those nobody waits for included. Any thread.
     [[nodiscard]] std::size_t running() const noexcept { return running_; }
+    /// Those among them that were found running on the agent (found_command). Any thread.
+    [[nodiscard]] std::size_t inherited() const noexcept { return inherited_; }
 
 private:
     struct channel;
@@ -127,6 +129,7 @@ private:
     bool finished_ = false;
     std::string why_;
     std::atomic<std::size_t> running_{0};
+    std::atomic<std::size_t> inherited_{0};
     std::atomic<bool> usable_{false};
 };
 

@@ -121,6 +121,7 @@ void agent_link::finish(const std::string& why) {
     timer_.cancel();
     core_.fail_all(why);
     running_ = 0;
+    inherited_ = 0;
     usable_ = false;
     opened_->set();
 }

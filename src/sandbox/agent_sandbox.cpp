@@ -83,6 +83,7 @@ public:
     task<result<run_result>> run(run_request request) override;
     task<void> stop_run(std::string run_id) override;
     task<result<usage_sample>> usage() override { return host_->usage(); }
+    std::size_t inherited_commands() const noexcept override { return link_->inherited(); }
     bool alive() const noexcept override { return !death_->is_dead() && host_->alive(); }
     void on_death(std::function<void()> callback) override { death_->set(std::move(callback)); }
     task<void> stop(bool purge) override;

@@ -24,9 +24,6 @@ std::optional<error> fault_of(const command_spec& spec) {
     }
     for (const auto& [name, value] : spec.env) {
         nul = nul || has_nul(name) || has_nul(value);
-        if (name.empty() || name.find('=') != std::string::npos) {
-            return error{errc::invalid, "the name of an environment variable is empty or holds a ="};
-        }
     }
     if (nul) {
         return error{errc::invalid, "the command or its environment holds a NUL character"};

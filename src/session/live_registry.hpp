@@ -134,6 +134,7 @@ private:
     // start.cpp
     struct adoption;
     task<void> adopt_some(std::shared_ptr<adoption> work);
+    [[nodiscard]] task<void> count_inherited(std::shared_ptr<sandbox> box);
     task<result<std::size_t>> remove_strays(const store::contents& kept);
     void restore_tombstones(const store::contents& kept);
 

@@ -23,7 +23,7 @@ session::session(const boost::asio::io_context::executor_type& executor, store::
                  std::string own_token)
     : record(std::move(kept)),
       token(std::move(own_token)),
-      strand(boost::asio::make_strand(boost::asio::any_io_executor(executor))),
+      strand(boost::asio::make_strand(executor)),
       last_activity(record.last_activity),
       log(record.event_limit) {}
 

@@ -53,7 +53,7 @@ struct session {
 
     const store::session_record record; ///< as opened: state, slot and times live below
     const std::string token;
-    const boost::asio::strand<boost::asio::any_io_executor> strand;
+    const boost::asio::strand<boost::asio::io_context::executor_type> strand;
 
     std::atomic<double> last_activity; ///< Unix seconds
     std::atomic<std::chrono::steady_clock::time_point>

@@ -63,6 +63,10 @@ task<void> live_registry::adopt_some(std::shared_ptr<adoption> work) {
                                box ? box->error().message : "no answer");
             continue;
         }
+        if ((**box)->inherited_commands() != 0) {
+            core::spawn(boost::asio::make_strand(on_.context.get_executor()), "commands from before", lives_,
+                        count_inherited(**box));
+        }
         {
             const std::lock_guard lock(mine.first->mutex);
             mine.first->box = std::move(**box);
@@ -70,6 +74,24 @@ task<void> live_registry::adopt_some(std::shared_ptr<adoption> work) {
         watch_death(mine.first);
         const std::lock_guard lock(work->mutex);
         ++work->found;
+    }
+}
+
+/// Commands of an earlier service hold places like any other until they end (design.md "Decided" 21).
+task<void> live_registry::count_inherited(std::shared_ptr<sandbox> box) {
+    constexpr std::chrono::milliseconds look_again{100};
+    std::vector<command_queue::place> places;
+    for (auto running = box->inherited_commands(); running != 0 && box->alive() && !stopping_;
+         running = box->inherited_commands()) {
+        while (places.size() > running) {
+            places.pop_back();
+        }
+        while (places.size() < running) {
+            places.push_back(queue_.enter());
+        }
+        if (!co_await core::sleep_for(look_again)) {
+            co_return;
+        }
     }
 }
 

@@ -28,6 +28,8 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
     [[nodiscard]] const std::array<unsigned char, 32>& token_key() const noexcept { return key_; }
+    /// The descriptor that holds the lock; a process that inherits it keeps the directory in use.
+    [[nodiscard]] int lock() const noexcept { return lock_.get(); }
     [[nodiscard]] std::string database_path() const { return path_ + "/state.db"; }
 
     /// The backend that was chosen here before, if any.

@@ -23,9 +23,9 @@ using boost::system::error_code;
 
 constexpr std::string_view http11 = "\x08http/1.1";
 
-constexpr std::string_view plain_answer =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 43\r\n"
-    "Connection: close\r\n\r\n{\"detail\":\"this port speaks TLS, use https\"}";
+constexpr std::string_view plain_answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+                                          "Content-Length: 44\r\nConnection: close\r\n\r\n"
+                                          "{\"detail\":\"this port speaks TLS, use https\"}";
 
 /// http/1.1 when the client offers it; a client that offers only others (h2) is refused by the handshake.
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,

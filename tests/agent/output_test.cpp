@@ -101,6 +101,14 @@ BOOST_AUTO_TEST_CASE(limit_bytes_is_exact_and_counts_both_channels) {
     BOOST_TEST(agent.wait_for_commands(0));
 }
 
+BOOST_AUTO_TEST_CASE(the_limit_counts_also_when_the_command_has_ended_by_itself) {
+    // All of it fits the pipe, so the command has often ended before the agent reads the first byte.
+    for (int i = 0; i < 100; ++i) {
+        const auto end = host.run(start({"head", "-c", "1001", "/dev/zero"}).with(limit(1000)));
+        BOOST_TEST((end.cause == end_cause::output_limit));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_endless_printer_is_cut_at_the_limit) {
     const auto end = host.run(start({"yes"}).with(limit(10'485'760)).with(keep(65'536)));
     BOOST_TEST((end.cause == end_cause::output_limit));

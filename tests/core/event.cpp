@@ -22,8 +22,8 @@ struct stage {
     asio::io_context context;
     core::gate inside;
 
-    void start(task<void> body, asio::cancellation_slot slot = {}) {
-        BOOST_TEST(core::spawn(context.get_executor(), "test", inside, std::move(body), slot));
+    void start(task<void> body, std::shared_ptr<asio::cancellation_signal> signal = {}) {
+        BOOST_TEST(core::spawn(context.get_executor(), "test", inside, std::move(body), std::move(signal)));
     }
     /// Runs until nothing is left to do.
     void run() {
@@ -118,14 +118,17 @@ BOOST_AUTO_TEST_CASE(cancellation_does_not_look_like_a_wake_up) {
     core::event event(one.context.get_executor());
     auto shared = std::make_shared<core::shared_event>();
     std::string ended[4];
-    asio::cancellation_signal signals[4];
-    one.start(wait_or_throw(event, ended[0]), signals[0].slot());
-    one.start(wait_long_or_throw(event, ended[1]), signals[1].slot());
-    one.start(wait_or_throw(*shared, ended[2]), signals[2].slot());
-    one.start(wait_long_or_throw(*shared, ended[3]), signals[3].slot());
+    std::shared_ptr<asio::cancellation_signal> signals[4];
+    for (auto& signal : signals) {
+        signal = std::make_shared<asio::cancellation_signal>();
+    }
+    one.start(wait_or_throw(event, ended[0]), signals[0]);
+    one.start(wait_long_or_throw(event, ended[1]), signals[1]);
+    one.start(wait_or_throw(*shared, ended[2]), signals[2]);
+    one.start(wait_long_or_throw(*shared, ended[3]), signals[3]);
     one.context.poll();
     for (auto& signal : signals) {
-        signal.emit(asio::cancellation_type::terminal);
+        signal->emit(asio::cancellation_type::terminal);
     }
     one.run();
     for (const auto& how : ended) {

@@ -52,12 +52,12 @@ task<void> throw_aborted() {
 BOOST_AUTO_TEST_CASE(a_sleep_ends_early_when_cancelled) {
     asio::io_context context;
     core::gate inside;
-    asio::cancellation_signal signal;
+    auto signal = std::make_shared<asio::cancellation_signal>();
     bool slept = true;
-    core::spawn(context.get_executor(), "test", inside, sleep_long(slept), signal.slot());
+    core::spawn(context.get_executor(), "test", inside, sleep_long(slept), signal);
     context.poll();
     BOOST_TEST(inside.inside() == 1U);
-    signal.emit(asio::cancellation_type::terminal);
+    signal->emit(asio::cancellation_type::terminal);
     context.restart();
     context.run_for(10s);
     BOOST_TEST(!slept);
@@ -178,12 +178,12 @@ BOOST_AUTO_TEST_CASE(cancelling_who_waits_for_offloaded_work_does_not_leave_it_b
     asio::io_context context;
     core::gate inside;
     core::worker_pool pool("test", 1);
-    asio::cancellation_signal signal;
+    auto signal = std::make_shared<asio::cancellation_signal>();
     std::atomic<bool> go{false};
     std::atomic<bool> done{false};
-    core::spawn(context.get_executor(), "test", inside, work_and_tell(pool, go, done), signal.slot());
+    core::spawn(context.get_executor(), "test", inside, work_and_tell(pool, go, done), signal);
     context.poll();
-    signal.emit(asio::cancellation_type::terminal);
+    signal->emit(asio::cancellation_type::terminal);
     context.restart();
     context.poll();
     BOOST_TEST(inside.inside() == 1U); // its frame is in use until the work has ended

@@ -117,7 +117,12 @@ bool one_round(int round) {
     for (auto& thread : threads) {
         thread.join();
     }
-    return server->connections() == 0 && budget.used() == 0 && callers.inside() == 0;
+    const bool clean = server->connections() == 0 && budget.used() == 0 && callers.inside() == 0;
+    if (!clean) {
+        std::fprintf(stderr, "%zu connections, %llu bytes, %zu callers left\n", server->connections(),
+                     static_cast<unsigned long long>(budget.used()), callers.inside());
+    }
+    return clean;
 }
 
 } // namespace

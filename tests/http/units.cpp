@@ -63,14 +63,14 @@ BOOST_AUTO_TEST_CASE(a_wait_for_memory_that_is_given_up_lets_others_pass) {
     http::memory_budget budget(100);
     std::vector<std::string> order;
     auto held = budget.try_acquire(60);
-    asio::cancellation_signal signal;
+    auto signal = std::make_shared<asio::cancellation_signal>();
     core::spawn(context.get_executor(), "test", inside, keep_lease(budget, 80, 10s, order, "cancelled"),
-                signal.slot());
+                signal);
     core::spawn(context.get_executor(), "test", inside, keep_lease(budget, 70, 5ms, order, "late"));
     core::spawn(context.get_executor(), "test", inside, keep_lease(budget, 40, 10s, order, "small"));
     context.poll();
     BOOST_TEST(order.empty());
-    signal.emit(asio::cancellation_type::terminal);
+    signal->emit(asio::cancellation_type::terminal);
     context.restart();
     context.run_for(10s);
     BOOST_TEST(order == (std::vector<std::string>{"late did not", "small got it"}),

@@ -279,12 +279,12 @@ BOOST_AUTO_TEST_CASE(a_handshake_can_be_cancelled) {
     core::gate inside;
     sockets silent;
     auto plain = net::adopt(io.get_executor(), std::move(silent.theirs));
-    asio::cancellation_signal signal;
+    auto signal = std::make_shared<asio::cancellation_signal>();
     std::string ended;
     core::spawn(io.get_executor(), "test", inside, accept_and_tell(*context, std::move(*plain), ended),
-                signal.slot());
+                signal);
     io.poll();
-    signal.emit(asio::cancellation_type::terminal);
+    signal->emit(asio::cancellation_type::terminal);
     io.restart();
     io.run_for(10s);
     // The error is answered, or the cancellation thrown by the next wait: it has ended either way, at once.

@@ -230,10 +230,9 @@ result<std::string> import_docker_archive(const worker_context& context, const s
     if (::symlink(file.c_str(), (work.path() + "/in.tar").c_str()) != 0) {
         return as_start_failure(os_error(work.path(), errno));
     }
-    auto done = run_tool(context,
-                         {"skopeo", "copy", "--insecure-policy", "--dest-oci-accept-uncompressed-layers",
-                          "docker-archive:in.tar", "oci:saved:image"},
-                         work.path(), until);
+    auto done =
+        run_tool(context, {"skopeo", "copy", "--insecure-policy", "docker-archive:in.tar", "oci:saved:image"},
+                 work.path(), until);
     if (!done) {
         return done.error();
     }

@@ -1,0 +1,115 @@
+// Images on disk: a directory, an OCI layout, a docker archive, with what they say about user, directory,
+// variables.
+
+#include "oci_fixture.hpp"
+
+#include "launcher/blocking/child.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace sandboxd;
+using namespace sandboxd::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct image_fixture : oci_fixture {
+    void tool(std::vector<std::string> argv) const {
+        launcher::blocking::child_program program;
+        program.argv = std::move(argv);
+        program.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", directory}};
+        program.directory = directory;
+        std::string said;
+        const auto line = [&](std::string_view text) { said += std::string(text) + "\n"; };
+        const auto end = launcher::blocking::run_child_lines(
+            program, std::chrono::steady_clock::now() + std::chrono::seconds(60), line);
+        BOOST_REQUIRE_MESSAGE((end && end->exit_code == 0), said);
+    }
+
+    /// A layout "a layout" with the tag `one`.
+    void make_layout() const {
+        make_root(directory + "/tree");
+        tool({"umoci", "init", "--layout", "layout"});
+        tool({"umoci", "new", "--image", "layout:one"});
+        tool({"umoci", "insert", "--rootless", "--image", "layout:one", "tree", "/"});
+        tool({"umoci", "config", "--image", "layout:one", "--config.env", "FROM_IMAGE=yes", "--config.env",
+              "OVER=image", "--config.user", "web", "--config.workingdir", "/srv/web", "--config.entrypoint",
+              "/never"});
+    }
+
+    void check(const std::string& image) {
+        auto wanted = spec();
+        wanted.image = image;
+        wanted.work_dir.clear(); // the image's own
+        wanted.env = {{"OVER", "spec"}};
+        const auto box = open(wanted);
+        BOOST_TEST(exec(box, "pwd; echo $FROM_IMAGE $OVER $HOME") == "/srv/web\nyes spec /srv/web\n");
+        BOOST_TEST(
+            exec(box, "cat /proc/1/cmdline | tr '\\0' '|'").find("|--entrypoint|/never|sleep|infinity|") !=
+            std::string::npos);
+        close(box);
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(oci_images, image_fixture, *boost::unit_test::precondition(can_run_sandboxes))
+
+BOOST_AUTO_TEST_CASE(a_directory_is_shared_and_never_written) {
+    make_root(directory + "/tree");
+    start_service();
+    auto wanted = spec();
+    wanted.image = "dir:" + directory + "/tree";
+    const auto one = open(wanted);
+    const auto two = open(wanted);
+    BOOST_TEST(exec(one, "echo mine > /etc/mine; echo x >> /etc/passwd; id -u; cat /etc/mine") ==
+               "0\nmine\n");
+    BOOST_TEST(exec(two, "cat /etc/mine").find("No such file") != std::string::npos);
+    BOOST_TEST(!fs::exists(directory + "/tree/etc/mine"));
+    BOOST_TEST(!fs::exists(directory + "/tree/dev"));
+    BOOST_TEST(exec(two, "cat /etc/hostname; read line < /etc/hosts; echo $line") ==
+               "test-session\n127.0.0.1 localhost\n");
+    close(one);
+    close(two);
+}
+
+BOOST_AUTO_TEST_CASE(an_oci_layout_is_unpacked_once_and_its_configuration_honoured) {
+    make_layout();
+    fs::create_directory(directory + "/a:b c");
+    fs::rename(directory + "/layout", directory + "/a:b c/layout");
+    start_service();
+    check("oci:" + directory + "/a:b c/layout:one");
+    check("oci:" + directory + "/a:b c/layout");
+    std::size_t images = 0;
+    for (const auto& one : fs::directory_iterator(options.state_dir + "/images")) {
+        images += one.path().filename().string().substr(0, 7) == "sha256-" ? 1 : 0;
+        BOOST_TEST(one.path().filename().string().substr(0, 5) != ".new-");
+        BOOST_TEST(one.path().filename().string().substr(0, 6) != ".lock-");
+    }
+    BOOST_TEST(images == 1U);
+    auto wanted = spec();
+    wanted.image = "oci:" + directory + "/a:b c/layout:two";
+    const auto failed = try_open(wanted);
+    BOOST_REQUIRE(!failed.has_value());
+    BOOST_TEST(failed.error().message == "the layout has no image with the tag 'two'; it has: one");
+}
+
+BOOST_AUTO_TEST_CASE(a_docker_archive_is_converted_and_unpacked) {
+    make_layout();
+    tool({"skopeo", "copy", "--insecure-policy", "oci:layout:one", "docker-archive:saved.tar:name:tag"});
+    fs::rename(directory + "/saved.tar", directory + "/saved: it.tar");
+    start_service();
+    check("docker-archive:" + directory + "/saved: it.tar");
+    const auto key = get(client->import("docker-archive:" + directory + "/saved: it.tar"));
+    BOOST_REQUIRE(key.has_value());
+    BOOST_TEST(key->substr(0, 7) == "sha256-");
+    std::ofstream(directory + "/junk.tar") << "junk";
+    auto wanted = spec();
+    wanted.image = "docker-archive:" + directory + "/junk.tar";
+    const auto failed = try_open(wanted);
+    BOOST_REQUIRE(!failed.has_value());
+    BOOST_TEST(failed.error().message.find("skopeo failed:") == 0U, failed.error().message);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
