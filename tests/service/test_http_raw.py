@@ -47,7 +47,7 @@ def test_b8_01_other_transfer_codings_are_refused(service, shared, value):
 
 
 @pytest.mark.row("B8-03")
-@pytest.mark.parametrize("body", ["1;a\n\r\n", "5\n", "5\nhello\r\n0\r\n\r\n", "5;x=\x01\r\nhello\r\n0\r\n\r\n",
+@pytest.mark.parametrize("body", ["1;a\n\r\n", "5\n" + HEALTHZ, "5\nhello\r\n0\r\n\r\n", "5;x=\x01\r\nhello\r\n0\r\n\r\n",
                                   "5\r\nhello\n0\r\n\r\n", "5 \r\nhelloX\r\n0\r\n\r\n", "-1\r\n\r\n", "+5\r\nhello\r\n0\r\n\r\n",
                                   "0x5\r\nhello\r\n0\r\n\r\n", "g\r\n\r\n", "5\r\nhelloXX0\r\n\r\n", "\r\n\r\n"])
 def test_b8_03_chunk_lines_are_strict(service, shared, body):
@@ -56,11 +56,23 @@ def test_b8_03_chunk_lines_are_strict(service, shared, body):
 
 @pytest.mark.row("B8-05")
 @pytest.mark.parametrize("size", ["10000000000000000", "FFFFFFFFFFFFFFFF", "10000000000000001", "f" * 40,
-                                  "8000000000000000", "0" * 5000 + "5"])
-def test_b8_05_a_chunk_size_never_wraps(service, shared, size):
-    status, closed = answers(service, post(service, shared, CHUNKED, f"{size}\r\n"))
-    assert status in (400, 413)
-    assert closed or status == 413
+                                  "8000000000000000"])
+def test_b8_05_a_chunk_size_never_wraps(services, size):
+    service = services(max_body_bytes=1 << 20)
+    with service.open() as session, service.raw(10) as raw:
+        raw.send(post(service, session, CHUNKED, f"{size}\r\n"))
+        try:
+            for _ in range(32):
+                raw.send(b" " * 65536)
+        except ConnectionError:
+            pass  # refused by the size alone; the answer is there all the same
+        assert raw.answer().status in (400, 413)
+        assert session.sh("echo alive") == "alive\n"
+
+
+@pytest.mark.row("B8-05")
+def test_b8_05_a_chunk_size_with_endless_zeros_is_400(service, shared):
+    assert answers(service, post(service, shared, CHUNKED, "0" * 100_000 + "5\r\nhello\r\n0\r\n\r\n"))[0] in (400, 413, 431)
 
 
 @pytest.mark.row("B8-05")
@@ -207,8 +219,6 @@ BAD = {
     "two blanks in the request line": "GET  /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     "a tab in the request line": "GET\t/healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     "a control character in the path": "GET /heal\x01thz HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a broken escape": "GET /sessions/%zz HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a cut escape": "GET /sessions/% HTTP/1.1\r\nHost: x\r\n\r\n",
     "a path without a slash": "GET healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     "a method that is none": "G(ET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
     "TLS on a plain port": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "\0" * 32,
@@ -225,8 +235,9 @@ def test_b8_09_malformed_requests_are_400_and_close(service, name):
 
 
 @pytest.mark.row("B8-09")
-@pytest.mark.parametrize("path", ["/sessions/%C0%AF", "/sessions/%E0%80%AF", "/sessions/%FF"])
-def test_b8_09_overlong_and_broken_utf8_in_a_path_is_no_id(service, path):
+@pytest.mark.parametrize("path", ["/sessions/%C0%AF", "/sessions/%E0%80%AF", "/sessions/%FF", "/sessions/%zz",
+                                  "/sessions/%"])
+def test_b8_09_overlong_and_broken_escapes_in_a_path_are_no_id(service, path):
     assert service.request("GET", path).status in (400, 404, 422)
 
 
