@@ -2,12 +2,13 @@
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 from harness.client import marker
-from harness.host import host_processes, sandbox_init
+from harness.host import host_processes, process_tree, sandbox_init
 from harness.wait import until
 
 
@@ -69,10 +70,11 @@ def test_4_2_files_in_tmp_count_as_memory(tight):
 
 
 def test_4_2_processes_beyond_the_limit_are_refused(tight):
-    result = tight.exec("for i in $(seq 50); do sleep 30 & done; wait", timeout=3)
+    result = tight.exec("for i in $(seq 50); do sleep 2 & done; wait", timeout=10)
     assert re.search("[Cc]annot fork|[Rr]esource temporarily unavailable|retry", result["output"]), result
     assert result["exit_code"] != 0
-    assert tight.sh("echo alive") == "alive\n"
+    # At a normal end nobody is killed: those that did start sleep on for a while.
+    until(lambda: tight.exec("echo alive")["output"] == "alive\n", what="room for a command")
 
 
 def test_4_2_at_the_limit_a_command_gets_a_defined_answer(tight):
@@ -216,7 +218,8 @@ def test_a_session_sees_nothing_of_another(service):
 
 def test_the_agent_is_out_of_reach(shared):
     """PID 1 can't be traced, read or stopped by what runs beside it."""
-    for command in ("cat /proc/1/environ", "head -c1 /proc/1/mem", "ls -l /proc/1/fd", "cat /proc/1/maps"):
+    for command in ("cat /proc/1/environ", "head -c1 /proc/1/mem", "readlink /proc/1/fd/*", "cat /proc/1/maps",
+                    "cat </proc/1/fd/3"):
         assert shared.exec(command + " | grep . && echo SEEN")["output"].find("SEEN") == -1, command
     shared.exec("kill -9 1; kill -STOP 1; kill -TERM 1")
     assert shared.sh("echo alive") == "alive\n"
@@ -226,8 +229,9 @@ def test_nothing_but_the_agent_stays_resident(service, session):
     """No shim, no runtime: the sandbox is one process, smaller than 1 MB of its own."""
     pid = inside(session)
     agent = sandbox_init(pid)
-    children = [int(word) for word in Path(f"/proc/{agent}/task/{agent}/children").read_text().split()]
-    assert children == [pid] or children == [], children
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: Path(f"/proc/{agent}/task/{agent}/children").read_text() == "", what="an agent without children")
+    assert process_tree(agent) == [agent]
     rollup = Path(f"/proc/{agent}/smaps_rollup").read_text()
     own = sum(int(number) for number in re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+) kB", rollup, re.M))
     assert own < 1024, f"{own} kB"
@@ -243,10 +247,11 @@ def test_descriptors_of_the_service_are_not_inherited(shared):
 
 def test_an_image_gets_a_layer_of_its_own(box, service):
     box.sh("echo changed >/etc/passwd; rm /bin/wc; mkdir /new; echo x >/new/file")
-    assert box.exec("wc /etc/passwd")["exit_code"] == 127
+    assert box.exec("test -e /bin/wc")["exit_code"] == 1
     with service.open(runtime="box") as other:
         assert other.sh("cat /etc/passwd") == "root:x:0:0:root:/root:/bin/sh\n"
         assert other.exec("ls /new")["exit_code"] != 0
+        assert other.exec("test -e /bin/wc")["exit_code"] == 0
 
 
 def test_the_image_itself_is_untouched(images, box):
