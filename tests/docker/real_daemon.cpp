@@ -35,6 +35,7 @@ boost::test_tools::assertion_result asked_for(boost::unit_test::test_unit_id) {
 }
 
 struct daemon_fixture {
+    asio::cancellation_signal stop; ///< outlives the coroutine it stops, also when a check ends the test
     asio::io_context context;
     std::shared_ptr<engine> docker =
         create_engine(context.get_executor(), parse_host(host(), false).value(), {}).value();
@@ -158,7 +159,6 @@ BOOST_FIXTURE_TEST_CASE(a_containers_whole_life, daemon_fixture) {
     BOOST_TEST(fresh->status == "created");
 
     std::string deaths;
-    asio::cancellation_signal stop;
     event_sink sink;
     bool listening = false;
     sink.connected = [&](bool) { listening = true; };
