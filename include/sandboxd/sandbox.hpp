@@ -29,6 +29,8 @@ struct exit_status {
     bool timed_out = false;
     bool stopped = false;    ///< by stop_run
     bool oom_killed = false; ///< only with evidence from the cgroup
+    /// With timed_out: its end was not told within the grace after the deadline, it is still being stopped.
+    bool overdue = false;
     std::chrono::microseconds duration{0};
     std::uint64_t output_dropped_bytes = 0; ///< produced by the command and not kept
 };
@@ -92,7 +94,8 @@ struct grep_match {
 ///
 /// Errors common to all: errc::gone (the sandbox is dead; error::may_have_started tells the cases apart for
 /// exec and run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no
-/// answer from the sandbox a fixed grace after the operation's own deadline).
+/// answer from the sandbox a fixed grace after the operation's own deadline; a command that had been started
+/// answers with what it had printed, timed_out and overdue instead).
 class sandbox {
 public:
     virtual ~sandbox() = default;

@@ -15,8 +15,10 @@ namespace sandboxd::agent {
 
 namespace {
 
-constexpr instant orphan_pause = 20 * millisecond;
-constexpr int most_orphan_rounds = 250;
+constexpr instant orphan_pause = 5 * millisecond;
+constexpr instant orphan_hunt = 5 * millisecond;
+constexpr int orphan_rounds_before_all = 100; ///< about a second
+constexpr int most_orphan_rounds = 500;
 
 /// A file in memory that holds the payload and one byte more, for the supervisor to build strings in.
 descriptor payload_in_memory(std::string_view payload) {
@@ -282,9 +284,19 @@ void agent::take_over(stream& target) {
     lose_worker(target.worker);
 }
 
+/// What forks and ends as fast as it can is caught only by who does not rest, and not surely then: the last
+/// resort is the kernel's kill of everything here at once, which no fork escapes, other commands included.
 void agent::orphan_round() {
     orphans_planned_ = false;
-    const auto living = tree_signaller().round(getpid(), SIGKILL, {.pids = worker_pids()});
+    const auto self = getpid();
+    const auto rest_at = now() + orphan_hunt;
+    std::size_t living = 0;
+    do {
+        living = tree_signaller().round(self, SIGKILL, {.pids = worker_pids()});
+    } while (living > 0 && now() < rest_at);
+    if (living > 0 && orphan_rounds_ >= orphan_rounds_before_all && self == 1) {
+        kill(-1, SIGKILL);
+    }
     if ((living > 0 || orphan_rounds_ < 2) && ++orphan_rounds_ < most_orphan_rounds) {
         orphans_planned_ = true;
         deadlines_.add({now_ + orphan_pause, deadline_kind::orphans, 0});

@@ -15,7 +15,7 @@
 namespace sandboxd::core {
 
 /// A level-triggered flag to wait for, on one executor: set(), clear() and wait() are called on that executor
-/// (a strand) only. Unlike an Asio channel it may be waited for with a timeout (style.md 3.3).
+/// (a strand) only. Unlike an Asio channel it may be waited for with a timeout.
 class event {
 public:
     explicit event(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}

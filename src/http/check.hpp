@@ -1,6 +1,6 @@
 #pragma once
 
-// The checks that the parser leaves out (style.md 3.4), without I/O.
+// The checks that the parser leaves out, without I/O.
 
 #include "http/exchange.hpp"
 

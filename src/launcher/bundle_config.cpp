@@ -145,7 +145,10 @@ json::object linux_part(const bundle_config& from) {
         {"maskedPaths", list({"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
                               "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
                               "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"})},
-        {"readonlyPaths", list({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})},
+        // With cgroup v1 and a namespace for it, runc leaves the tmpfs that holds the hierarchies writable,
+        // and without a size.
+        {"readonlyPaths",
+         list({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys/fs/cgroup"})},
     };
 }
 

@@ -92,10 +92,16 @@ public:
 private:
     using clock = std::chrono::steady_clock;
 
+    /// What is known of a command beside its end record.
+    struct facts {
+        bool oom_killed = false;
+        bool overdue = false;
+    };
+
     void make_link();
     [[nodiscard]] result<std::shared_ptr<collector>> prepare(const command_spec& spec,
                                                              std::uint64_t keep) const;
-    [[nodiscard]] task<result<end_record>> perform(std::shared_ptr<collector> command, bool& oom_killed);
+    [[nodiscard]] task<result<end_record>> perform(std::shared_ptr<collector> command, facts& seen);
     [[nodiscard]] command_spec base_spec(const run_id_bytes& id, std::chrono::milliseconds timeout) const;
 
     std::shared_ptr<sandbox_host> host_;
@@ -169,14 +175,22 @@ result<std::shared_ptr<collector>> agent_sandbox::prepare(const command_spec& sp
     return command;
 }
 
-task<result<end_record>> agent_sandbox::perform(std::shared_ptr<collector> command, bool& oom_killed) {
+task<result<end_record>> agent_sandbox::perform(std::shared_ptr<collector> command, facts& seen) {
     const auto self = shared_from_this();
+    const auto began = clock::now();
     const auto kills = host_->oom_kills();
     co_await collector::perform(link_, command, asio::use_awaitable);
+    if (command->failed && command->failed->code == errc::timeout && command->failed->may_have_started) {
+        seen.overdue = true;
+        end_record record;
+        record.cause = protocol::end_cause::timed_out;
+        record.duration = std::chrono::duration_cast<std::chrono::microseconds>(clock::now() - began);
+        co_return record;
+    }
     if (command->failed) {
         co_return std::move(*command->failed);
     }
-    oom_killed = kills && looks_oom_killed(*command->ended) && host_->oom_kills().value_or(0) > *kills;
+    seen.oom_killed = kills && looks_oom_killed(*command->ended) && host_->oom_kills().value_or(0) > *kills;
     co_return std::move(*command->ended);
 }
 
@@ -192,12 +206,17 @@ task<result<exec_result>> agent_sandbox::exec(exec_request request) {
     if (!command) {
         co_return std::move(command).error();
     }
-    bool oom_killed = false;
-    auto ended = co_await perform(*command, oom_killed);
+    facts seen;
+    auto ended = co_await perform(*command, seen);
     if (!ended) {
         co_return std::move(ended).error();
     }
-    co_return exec_outcome(std::move(*ended), std::move((*command)->out), oom_killed);
+    auto answer = exec_outcome(std::move(*ended), std::move((*command)->out), seen.oom_killed);
+    if (answer && seen.overdue) {
+        answer->status.overdue = true;
+        answer->truncated = answer->output.size() >= request.output_cap; // what was dropped is not known
+    }
+    co_return answer;
 }
 
 task<result<run_result>> agent_sandbox::run(run_request request) {
@@ -215,13 +234,17 @@ task<result<run_result>> agent_sandbox::run(run_request request) {
     if (!command) {
         co_return std::move(command).error();
     }
-    bool oom_killed = false;
-    auto ended = co_await perform(*command, oom_killed);
+    facts seen;
+    auto ended = co_await perform(*command, seen);
     if (!ended) {
         co_return std::move(ended).error();
     }
-    co_return run_outcome(std::move(*ended), std::move((*command)->out), std::move((*command)->err),
-                          request.kept_when_stopped, oom_killed);
+    auto answer = run_outcome(std::move(*ended), std::move((*command)->out), std::move((*command)->err),
+                              request.kept_when_stopped, seen.oom_killed);
+    if (answer) {
+        answer->status.overdue = seen.overdue;
+    }
+    co_return answer;
 }
 
 task<void> agent_sandbox::stop_run(std::string run_id) {

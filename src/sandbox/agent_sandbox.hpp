@@ -10,14 +10,15 @@ namespace sandboxd::sandboxes {
 struct agent_sandbox_options {
     link_options link;
     std::chrono::milliseconds open_within{10'000}; ///< the agent's first answer
-    std::chrono::milliseconds answer_grace{3'000}; ///< after a command's deadline: errc::timeout then
+    std::chrono::milliseconds answer_grace{3'000}; ///< after a command's deadline: overdue then
     std::chrono::milliseconds stop_grace{2'500};   ///< of stop(), before the kill: the agent takes 2 s
     std::chrono::milliseconds stop_run_within{5'000};
 };
 
 /// How exec and run behave beyond sandbox.hpp:
-/// - The agent keeps the deadline. Without an end `answer_grace` later the answer is errc::timeout, and the
-///   tree is stopped; what can't be stopped 30 s later takes the sandbox down with it ("Decided" 8).
+/// - The agent keeps the deadline. Without an end `answer_grace` later the answer is what there is by then,
+///   exit_status::overdue (errc::timeout for what never reached the agent), and the tree is stopped; what
+///   can't be stopped 30 s later takes the sandbox down with it ("Decided" 8).
 /// - A channel that is cut is invisible: the answer comes over the next one. The sandbox's death is
 ///   errc::gone at once; error::may_have_started is false when no `start` had been sent.
 /// - What could not be started: outcome.hpp.

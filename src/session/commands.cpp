@@ -207,9 +207,14 @@ task<result<exec_answer>> live_registry::exec(std::string id, exec_command comma
     if (how.how == fate::left) {
         co_return error{errc::unavailable, "The client has left before the command started"};
     }
-    const bool late = how.how == fate::overdue ||
-                      (how.how == fate::answered && !how.answer && how.answer.error().code == errc::timeout);
-    if (late) {
+    // "Decided" 7: a timeout of its own that is below the ceiling is answered as one, whatever the stop
+    // takes.
+    const bool unended =
+        how.how == fate::overdue || (how.how == fate::answered && how.answer && how.answer->status.overdue);
+    const bool no_answer =
+        how.how == fate::answered && !how.answer && how.answer.error().code == errc::timeout;
+    const bool past_ceiling = since(times.arrived) >= std::chrono::seconds(policy_->execute_timeout);
+    if (no_answer || (unended && past_ceiling)) {
         record(one, "exec", command.command, false, "", times.arrived);
         co_return error{errc::timeout, fmt::format("The command outlasted the service ceiling of {} seconds",
                                                    policy_->execute_timeout)};

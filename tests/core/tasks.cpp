@@ -37,6 +37,19 @@ task<int> never_default(std::unique_ptr<int> value) {
     co_return *value;
 }
 
+task<int> wait_for(core::event& flag) {
+    co_await flag.wait();
+    co_return 1;
+}
+
+task<void> wait_an_hour(core::event& flag, bool& aborted) {
+    try {
+        (void)co_await core::with_timeout(wait_for(flag), 1h);
+    } catch (const boost::system::system_error& e) {
+        aborted = e.code() == asio::error::operation_aborted;
+    }
+}
+
 task<void> throw_something() {
     co_await core::sleep_for(0ms);
     throw std::runtime_error("deliberate");
@@ -75,6 +88,21 @@ BOOST_AUTO_TEST_CASE(with_timeout_gives_the_answer_or_ends_the_work) {
     BOOST_TEST(ended); // the work has ended when with_timeout returns
     auto moved = test::get(context, core::with_timeout(never_default(std::make_unique<int>(7)), 10s));
     BOOST_TEST((moved == std::optional<int>(7)));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_no_deadline) {
+    asio::io_context context;
+    core::gate inside;
+    core::event flag(context.get_executor());
+    auto signal = std::make_shared<asio::cancellation_signal>();
+    bool aborted = false;
+    core::spawn(context.get_executor(), "test", inside, wait_an_hour(flag, aborted), signal);
+    context.poll();
+    signal->emit(asio::cancellation_type::terminal);
+    context.restart();
+    context.run_for(10s);
+    BOOST_TEST(aborted);
+    BOOST_TEST(inside.inside() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_that_escapes_is_counted_and_an_abort_is_not) {

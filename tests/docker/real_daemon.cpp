@@ -35,6 +35,10 @@ boost::test_tools::assertion_result asked_for(boost::unit_test::test_unit_id) {
 }
 
 struct daemon_fixture {
+    asio::cancellation_signal stop; ///< outlives the coroutine it stops, also when a check ends the test
+    std::string deaths;             ///< told by the events: exit code and slot
+    bool listening = false;
+    bool watched = false;
     asio::io_context context;
     std::shared_ptr<engine> docker =
         create_engine(context.get_executor(), parse_host(host(), false).value(), {}).value();
@@ -64,7 +68,7 @@ struct daemon_fixture {
         made.network_mode = "none";
         made.tmpfs = {{"/tmp", "size=1m,exec"}};
         made.security_options = {"no-new-privileges:true"};
-        made.ulimits.push_back({"nofile", 1024, 65536});
+        made.ulimits.push_back({"nofile", 1024, 4096}); // raising the daemon's own would need its privilege
         made.log_driver = "none";
         mount bound;
         bound.type = mount::kind::volume;
@@ -76,6 +80,8 @@ struct daemon_fixture {
     }
 
     ~daemon_fixture() {
+        stop.emit(asio::cancellation_type::terminal);
+        get(core::sleep_for(100ms));
         (void)get(remove_matching(docker, {{"label", std::string(label_slot) + "=" + mark}}, 30s));
         (void)get(docker->remove_volume(volume, 30s));
     }
@@ -157,17 +163,13 @@ BOOST_FIXTURE_TEST_CASE(a_containers_whole_life, daemon_fixture) {
     }
     BOOST_TEST(fresh->status == "created");
 
-    std::string deaths;
-    asio::cancellation_signal stop;
     event_sink sink;
-    bool listening = false;
     sink.connected = [&](bool) { listening = true; };
     sink.event = [&](const engine_event& one) {
         if (one.action == "die") {
             deaths += one.attribute("exitCode") + " " + one.attribute(label_slot) + ";";
         }
     };
-    bool watched = false;
     asio::co_spawn(
         context,
         docker->watch_events({{"type", "container"}, {"label", std::string(label_slot) + "=" + mark}}, sink),

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(masked_and_read_only_paths) {
         BOOST_TEST(masked.find(path) != std::string::npos, path);
     }
     BOOST_TEST(json::serialize(config.at("linux").at("readonlyPaths")) ==
-               R"(["/proc/bus","/proc/fs","/proc/irq","/proc/sys","/proc/sysrq-trigger"])");
+               R"(["/proc/bus","/proc/fs","/proc/irq","/proc/sys","/proc/sysrq-trigger","/sys/fs/cgroup"])");
 }
 
 BOOST_AUTO_TEST_CASE(tmpfs_sizes) {

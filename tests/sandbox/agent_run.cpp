@@ -58,6 +58,22 @@ BOOST_AUTO_TEST_CASE(a_deadline_keeps_64_KiB_of_each_stream) {
     BOOST_TEST(late.status.output_dropped_bytes == 100'000U - 65'536U);
 }
 
+BOOST_AUTO_TEST_CASE(a_stop_that_takes_too_long_answers_with_the_output_so_far) {
+    options.answer_grace = 300ms; // the agent gives a command 2 s between TERM and KILL
+    restart();
+    const std::string stubborn = "trap '' TERM; echo up; while :; do sleep 0.1; done";
+    const auto exec_end = exec(stubborn, 3, 300ms).value();
+    BOOST_TEST(exec_end.status.timed_out);
+    BOOST_TEST(exec_end.status.overdue);
+    BOOST_TEST(exec_end.output == "up\n");
+    BOOST_TEST(exec_end.truncated);
+    const auto run_end = run({"sh", "-c", stubborn}, 300ms).value();
+    BOOST_TEST(run_end.status.overdue);
+    BOOST_TEST(run_end.out == "up\n");
+    BOOST_TEST(!run_end.status.exit_code);
+    until([&] { return descendants() == 0; });
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_ends_the_whole_tree_and_the_id_is_taken_until_then) {
     const auto id = test::fresh_id();
     std::optional<result<exec_result>> first;

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 
 using namespace sandboxd;
 using namespace sandboxd::test;
@@ -72,6 +73,36 @@ BOOST_AUTO_TEST_CASE(a_directory_is_shared_and_never_written) {
                "test-session\n127.0.0.1 localhost\n");
     close(one);
     close(two);
+}
+
+BOOST_AUTO_TEST_CASE(accounts_that_would_hold_the_runtime_are_refused_at_once) {
+    make_root(directory + "/tree");
+    start_service();
+    auto wanted = spec();
+    wanted.image = "dir:" + directory + "/tree";
+    const auto passwd = directory + "/tree/etc/passwd";
+    const auto group = directory + "/tree/etc/group";
+    const auto refusal = [&] {
+        const auto began = std::chrono::steady_clock::now();
+        const auto refused = try_open(wanted);
+        BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20))); // not the deadline
+        BOOST_REQUIRE(!refused);
+        return refused.error().message;
+    };
+    fs::remove(passwd);
+    BOOST_REQUIRE(::mkfifo(passwd.c_str(), 0666) == 0);
+    BOOST_TEST(refusal() == "the image's /etc/passwd is no file");
+    fs::remove(passwd);
+    fs::create_symlink("/dev/tty", passwd); // not there before the runtime makes it
+    BOOST_TEST(refusal() == "the image's /etc/passwd is no file");
+    fs::remove(passwd);
+    fs::remove(group);
+    fs::create_directory(group);
+    BOOST_TEST(refusal() == "the image's /etc/group is no file");
+    fs::remove(group);
+    const auto box = open(wanted); // none at all is fine
+    BOOST_TEST(exec(box, "id -u") == "0\n");
+    close(box);
 }
 
 BOOST_AUTO_TEST_CASE(an_oci_layout_is_unpacked_once_and_its_configuration_honoured) {

@@ -62,6 +62,7 @@ BOOST_AUTO_TEST_CASE(privileges_are_those_of_an_ordinary_container) {
         exec(box, "wc -c < /proc/keys; wc -c < /proc/timer_list; ls /sys/firmware /proc/acpi | grep -v :") ==
         "0\n0\n\n");
     BOOST_TEST(exec(box, "mknod /tmp/disk b 254 0 2>&1 | grep -c permi") == "1\n");
+    BOOST_TEST(exec(box, "touch /sys/fs/cgroup/x 2>&1 | grep -c Read-only") == "1\n");
     BOOST_TEST(exec(box, "ulimit -c; touch /sys/fs/cgroup/pids/x 2>&1 | grep -c -E 'Read-only|No such'") ==
                "0\n1\n");
     close(box);

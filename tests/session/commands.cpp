@@ -88,6 +88,19 @@ BOOST_AUTO_TEST_CASE(a_command_that_can_not_be_cancelled_ends_after_the_ceiling)
     service.pass(20ms);
 }
 
+BOOST_AUTO_TEST_CASE(an_own_timeout_below_the_ceiling_is_no_504_even_when_the_stop_takes_long) {
+    test::service service(host, store);
+    service.open("a");
+    const auto late = service.get(service.sessions().exec("a", {"outlast", 1}, nullptr));
+    BOOST_REQUIRE(late.has_value());
+    BOOST_TEST(late->end.exit_code.value() == 124);
+    BOOST_TEST(late->end.timed_out);
+    BOOST_TEST(late->output == "so far\n");
+    const auto log = service.sessions().events("a", 0);
+    BOOST_REQUIRE(log->events.size() == 1U);
+    BOOST_TEST(log->events[0].detail == "exit 124");
+}
+
 BOOST_AUTO_TEST_CASE(run_answers_as_the_contract_has_it) {
     test::service service(host, store);
     service.open("a");

@@ -68,7 +68,8 @@ public:
     std::string handle() const override { return place_->slot.handle; }
 
 private:
-    /// "exit N", "echo TEXT", "sleep MS", "signal N", "hang"; anything else ends with 0.
+    /// "exit N", "echo TEXT", "sleep MS", "signal N", "hang", "outlast" (prints, can't be stopped at its
+    /// deadline); anything else ends with 0.
     task<result<exit_status>> act(std::string run_id, std::string command, std::chrono::milliseconds limit,
                                   std::string& output) {
         if (host_.dead_on_arrival.exchange(false)) {
@@ -104,6 +105,13 @@ private:
         result<exit_status> how = status;
         if (verb == "sleep" || verb == "hang") {
             how = co_await wait_out(run_id, verb == "hang" ? 1h : std::chrono::milliseconds(number), limit);
+        }
+        if (verb == "outlast") {
+            output = "so far\n";
+            how = co_await wait_out(run_id, 1h, limit);
+            if (how) {
+                how->overdue = true;
+            }
         }
         --place_->running;
         co_return how;

@@ -59,6 +59,23 @@ result<void> provide(int root, std::uint32_t uid_base, const char* name, const s
     return {};
 }
 
+/// The runtime reads these two inside the sandbox, with a plain open that a FIFO, or a link to what is only
+/// there once /proc and /dev are mounted, would hold for ever.
+result<void> check_accounts(int root) {
+    const auto etc = open_in_root(root, "/etc", O_PATH | O_DIRECTORY);
+    for (const std::string name : {"passwd", "group"}) {
+        struct stat status{};
+        if (!etc || ::fstatat(etc->get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue; // there may be none
+        }
+        const auto file = open_in_root(root, "/etc/" + name, O_PATH);
+        if (!file || ::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+            return error{errc::start_failed, "the image's /etc/" + name + " is no file"};
+        }
+    }
+    return {};
+}
+
 struct identity {
     std::optional<account> user; ///< absent: root
     std::string home;
@@ -154,6 +171,9 @@ private:
     /// Users, files and the work directory, through the mounted root.
     result<void> furnish() {
         const int root = area_.root.get();
+        if (auto done = check_accounts(root); !done) {
+            return done;
+        }
         auto who = find_identity(root, request_, image_.config);
         if (!who) {
             return who.error();
