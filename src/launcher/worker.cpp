@@ -28,6 +28,9 @@ using steady = std::chrono::steady_clock;
 constexpr std::size_t max_workers = 64;            ///< at once; further requests wait in the socket
 constexpr auto overrun = std::chrono::seconds(30); ///< what undoing may take beyond a request's deadline
 constexpr auto longest_deadline = std::chrono::hours(2);
+/// From the end of the service to that of the launcher. Less than the next service's patience with the lock;
+/// what is cut off is cleared away as after a crash.
+constexpr auto time_to_leave = std::chrono::seconds(10);
 
 void answer_with(int socket, std::uint64_t id, answer_body body, std::span<const int> descriptors = {}) {
     const answer message{id, std::move(body)};
@@ -155,7 +158,7 @@ private:
         case transfer::would_block:
             return;
         case transfer::closed:
-            open_ = false;
+            begin_leaving();
             return;
         case transfer::failed:
         case transfer::complete:
@@ -166,7 +169,7 @@ private:
             // The other end is this same program: a broken request is a fault, and nothing more can be
             // trusted.
             answer_with(socket_, 0, message.error());
-            open_ = false;
+            begin_leaving();
             ::shutdown(socket_, SHUT_RDWR);
             return;
         }
@@ -184,7 +187,18 @@ private:
         if (pid == 0) {
             perform(message, until);
         }
-        workers_[pid] = {message.id, until + overrun, false};
+        const bool changes = std::holds_alternative<start_sandbox>(message.body) ||
+                             std::holds_alternative<remove_slot>(message.body);
+        workers_[pid] = {message.id, until + overrun, changes, false};
+    }
+
+    /// Nobody waits for an answer any more: what only looks or unpacks ends now, the rest soon.
+    void begin_leaving() {
+        open_ = false;
+        const auto now = steady::now();
+        for (auto& [pid, worker] : workers_) {
+            worker.until = std::min(worker.until, worker.changes ? now + time_to_leave : now);
+        }
     }
 
     [[noreturn]] void perform(const request& message, steady::time_point until) {
@@ -236,6 +250,7 @@ private:
     struct running {
         std::uint64_t id = 0;
         steady::time_point until;
+        bool changes = false; ///< a sandbox: better finished than cut off
         bool overdue = false;
     };
 

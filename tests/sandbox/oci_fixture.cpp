@@ -135,10 +135,14 @@ void oci_fixture::start_service() {
         launcher_pid = find_launcher();
         std::this_thread::sleep_for(1ms);
     }
+    make_builder(client);
+}
+
+void oci_fixture::make_builder(std::shared_ptr<launcher::client> over) {
     sandboxes::oci::builder_options wanted;
     wanted.service_uuid = options.service_uuid;
     wanted.executor = context.get_executor();
-    wanted.launcher = client;
+    wanted.launcher = std::move(over);
     wanted.factory = make_plain;
     auto made = get(sandboxes::oci::create_builder(std::move(wanted)));
     BOOST_REQUIRE_MESSAGE(made.has_value(), (made ? "" : made.error().message));

@@ -28,6 +28,8 @@ public:
 
     /// Starts the launcher and makes the builder, as a service does when it starts.
     void start_service();
+    /// Another builder, over that client.
+    void make_builder(std::shared_ptr<launcher::client> over);
     /// Closes the launcher's socket and waits for it to leave.
     void stop_service();
 

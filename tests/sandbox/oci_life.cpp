@@ -41,6 +41,48 @@ task<void> start_and_drop(std::shared_ptr<launcher::client> client, launcher::st
     static_cast<void>(co_await client->start(std::move(request), 30s));
 }
 
+task<void> import_and_drop(std::shared_ptr<launcher::client> client, std::string reference) {
+    static_cast<void>(co_await client->import(std::move(reference)));
+}
+
+task<void> open_into(std::shared_ptr<sandbox_builder> builder, sandbox_spec spec,
+                     std::vector<std::shared_ptr<sandbox>>& boxes) {
+    const auto slot = co_await builder->prepare(spec);
+    if (slot) {
+        auto made = co_await builder->build(std::move(spec), *slot);
+        if (made) {
+            boxes.push_back(std::move(*made));
+        }
+    }
+}
+
+/// Hands everything on and counts the imports.
+class counting_client final : public launcher::client {
+public:
+    explicit counting_client(std::shared_ptr<launcher::client> real) : real_(std::move(real)) {}
+
+    task<result<launcher::live_sandbox>> start(launcher::start_sandbox request,
+                                               std::chrono::milliseconds deadline) override {
+        return real_->start(std::move(request), deadline);
+    }
+    task<result<launcher::live_sandbox>> attach(std::string slot) override {
+        return real_->attach(std::move(slot));
+    }
+    task<result<void>> remove(std::string slot) override { return real_->remove(std::move(slot)); }
+    task<result<std::vector<std::string>>> list() override { return real_->list(); }
+    task<result<std::string>> import(std::string reference) override {
+        ++imports;
+        return real_->import(std::move(reference));
+    }
+    task<result<launcher::host_features>> probe() override { return real_->probe(); }
+    task<void> close() override { return real_->close(); }
+
+    int imports = 0;
+
+private:
+    std::shared_ptr<launcher::client> real_;
+};
+
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(oci_life, oci_fixture, *boost::unit_test::precondition(can_run_sandboxes))
@@ -234,6 +276,52 @@ BOOST_AUTO_TEST_CASE(a_launcher_that_is_killed_leaves_only_what_can_be_removed) 
     start_service();
     remove_all();
     BOOST_TEST(owned().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_import_does_not_keep_the_launcher_when_the_service_has_ended) {
+    // In place of skopeo something that takes for ever.
+    const auto programs = directory + "/bin";
+    fs::create_directory(programs);
+    std::ofstream(programs + "/skopeo") << "#!/bin/sh\ntouch " << directory << "/begun\nexec sleep 600\n";
+    fs::permissions(programs + "/skopeo", fs::perms::owner_all);
+    std::ofstream(directory + "/saved.tar") << "an archive";
+    const std::string path = std::getenv("PATH");
+    ::setenv("PATH", (programs + ":" + path).c_str(), 1);
+    start_service();
+    ::setenv("PATH", path.c_str(), 1);
+    core::gate running;
+    core::spawn(context.get_executor(), "import", running,
+                import_and_drop(client, "docker-archive:" + directory + "/saved.tar"));
+    while (!fs::exists(directory + "/begun")) {
+        context.restart();
+        context.run_for(std::chrono::milliseconds(10));
+    }
+    running.close();
+    const auto began = std::chrono::steady_clock::now();
+    stop_service();
+    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(60)));
+    test::run(context, running.drained());
+    start_service();
+    BOOST_TEST(owned().empty());
+}
+
+BOOST_AUTO_TEST_CASE(opens_at_once_copy_the_host_once) {
+    start_service();
+    const auto counting = std::make_shared<counting_client>(client);
+    make_builder(counting);
+    core::gate running;
+    std::vector<std::shared_ptr<sandbox>> boxes;
+    for (int i = 0; i < 4; ++i) {
+        core::spawn(context.get_executor(), "open", running, open_into(builder, spec(), boxes));
+    }
+    running.close();
+    test::run(context, running.drained(), 60s);
+    BOOST_REQUIRE(boxes.size() == 4U);
+    BOOST_TEST(counting->imports == 1);
+    for (const auto& box : boxes) {
+        BOOST_TEST(exec(box, "echo yes") == "yes\n");
+        close(box);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,6 @@
 #include "sandbox/oci/builder.hpp"
 
+#include "core/event.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "launcher/cgroups.hpp"
@@ -131,20 +132,53 @@ private:
         if (reference && reference->what == kind::directory) {
             co_return "dir:" + reference->path;
         }
-        const bool is_host = reference && reference->what == kind::host;
-        if (is_host) {
-            const std::lock_guard lock(mutex_);
-            if (!host_image_.empty()) {
-                co_return host_image_;
+        if (reference && reference->what == kind::host) {
+            co_return co_await find_host_image(std::move(name));
+        }
+        co_return co_await options_.launcher->import(std::move(name));
+    }
+
+    /// Copying the host's /etc takes long enough that the first of those who ask at once does it for all.
+    task<result<std::string>> find_host_image(std::string name) {
+        std::shared_ptr<core::shared_event> made;
+        while (!made) {
+            std::shared_ptr<core::shared_event> others;
+            {
+                const std::lock_guard lock(mutex_);
+                if (!host_image_.empty()) {
+                    co_return host_image_;
+                }
+                others = host_image_made_;
+                if (!others) {
+                    made = host_image_made_ = std::make_shared<core::shared_event>();
+                }
+            }
+            if (others) {
+                co_await others->wait();
             }
         }
+        const turn mine{*this, made};
         auto key = co_await options_.launcher->import(std::move(name));
-        if (key && is_host) {
+        if (key) {
             const std::lock_guard lock(mutex_);
             host_image_ = *key;
         }
         co_return key;
     }
+
+    /// Lets the next one try, whatever becomes of this one.
+    struct turn {
+        oci_builder& of;
+        std::shared_ptr<core::shared_event> made;
+
+        ~turn() {
+            {
+                const std::lock_guard lock(of.mutex_);
+                of.host_image_made_.reset();
+            }
+            made->set();
+        }
+    };
 
     std::shared_ptr<sandbox_host> host_of(const std::string& slot, launcher::live_sandbox live) {
         return create_host(options_.executor, options_.launcher, slot,
@@ -156,6 +190,7 @@ private:
     launcher::cgroup_layout cgroups_;
     std::mutex mutex_;
     std::string host_image_;
+    std::shared_ptr<core::shared_event> host_image_made_; ///< while somebody makes it
 };
 
 } // namespace
