@@ -114,7 +114,7 @@ public:
     void credit(std::uint32_t stream, std::uint64_t out);
 
     /// Handles frames until `done` says so; false after `limit`, or when the agent closed the channel.
-    bool pump(const std::function<bool()>& done, std::chrono::milliseconds limit = std::chrono::seconds(20));
+    bool pump(const std::function<bool()>& done, std::chrono::milliseconds limit = std::chrono::seconds(60));
     [[nodiscard]] outcome& at(std::uint32_t stream) { return streams_[stream]; }
     [[nodiscard]] const std::map<std::uint32_t, held_stream>& held() const { return held_; }
     [[nodiscard]] bool closed() const { return closed_; }
