@@ -34,8 +34,7 @@ std::shared_ptr<job> live_registry::begin_close(const session_ptr& one, bool pur
         }
         closing = one->closing;
     }
-    if (!core::spawn(one->strand, "closing a session", lives_,
-                     life_of_close(one, purge, was_asleep, closing))) {
+    if (!core::spawn(one->strand, "closing a session", lives_, life_of_close(one, purge, closing))) {
         const std::lock_guard lock(one->mutex);
         one->step(was_asleep ? trigger::close_failed_asleep : trigger::close_failed);
         return nullptr;
@@ -44,28 +43,25 @@ std::shared_ptr<job> live_registry::begin_close(const session_ptr& one, bool pur
 }
 
 /// The records first: once they are written the session is gone, whatever happens to the rest. What a crash
-/// leaves, a slot without a session and a workspace to be purged, the next start removes.
-task<void> live_registry::life_of_close(session_ptr one, bool purge, bool was_asleep,
-                                        std::shared_ptr<job> closing) {
-    if (auto committed = co_await commit_close(one, purge); !committed) {
-        {
-            const std::lock_guard lock(one->mutex);
-            one->step(was_asleep ? trigger::close_failed_asleep : trigger::close_failed);
-            one->closing = std::make_shared<job>();
-        }
-        closing->finish(committed.error());
-        co_return;
-    }
+/// leaves, a slot without a session and a workspace to be purged, the next start removes. A store that can't
+/// write does not keep a sandbox alive: its files may be what fills the disk, so the record is tried again
+/// when they are gone. Failing still, the close is answered as failed, and the next start finds the session
+/// without its sandbox.
+task<void> live_registry::life_of_close(session_ptr one, bool purge, std::shared_ptr<job> closing) {
+    auto committed = co_await commit_close(one, purge);
     end_commands(one);
     try {
         co_await take_down(one, purge);
     } catch (const std::exception& e) {
         core::log::error("closing session {}: {}", one->record.id, e.what());
     }
+    if (!committed) {
+        committed = co_await commit_close(one, false); // what was to be purged is gone
+    }
     admission_.leave(one->record.tenant);
     shards_.erase(one);
     core::log::info("session {} is closed", one->record.id);
-    closing->finish(result<void>());
+    closing->finish(std::move(committed));
 }
 
 task<result<void>> live_registry::commit_close(session_ptr one, bool purge) {

@@ -92,7 +92,7 @@ private:
 
     // close.cpp
     std::shared_ptr<job> begin_close(const session_ptr& one, bool purge);
-    task<void> life_of_close(session_ptr one, bool purge, bool was_asleep, std::shared_ptr<job> closing);
+    task<void> life_of_close(session_ptr one, bool purge, std::shared_ptr<job> closing);
     task<result<void>> commit_close(session_ptr one, bool purge);
     task<void> take_down(session_ptr one, bool purge);
     task<void> purge_workspace(store::tombstone stone);

@@ -20,6 +20,31 @@ session::open_request named(const std::string& id) {
     return request;
 }
 
+/// A disk that is full while `full` says so: nothing can be closed then.
+class full_store final : public store::session_store {
+public:
+    full_store(std::shared_ptr<store::session_store> real, std::function<bool()> full)
+        : real_(std::move(real)), full_(std::move(full)) {}
+
+    task<result<store::contents>> load() override { return real_->load(); }
+    task<result<void>> commit(std::vector<store::change> changes) override {
+        for (const auto& one : changes) {
+            if (std::holds_alternative<store::drop_session>(one) && full_()) {
+                ++refused;
+                co_return error{errc::io, "disk full"};
+            }
+        }
+        co_return co_await real_->commit(std::move(changes));
+    }
+    void close() override { real_->close(); }
+
+    int refused = 0;
+
+private:
+    std::shared_ptr<store::session_store> real_;
+    std::function<bool()> full_;
+};
+
 #define CHECK_ERROR(answer, expected_code, text)                                                             \
     BOOST_REQUIRE((answer).has_error());                                                                     \
     BOOST_TEST(std::string(name_of((answer).error().code)) == name_of(expected_code));                       \
@@ -47,6 +72,35 @@ BOOST_AUTO_TEST_CASE(an_open_answers_with_a_token_that_works_for_that_session_on
     BOOST_TEST((sessions.authorize("service-token", "nobody") == auth::scope::service));
     BOOST_TEST((sessions.authorize("", "a") == auth::scope::none));
     BOOST_TEST(host->builds == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_fills_the_disk_can_be_closed) {
+    const auto full = std::make_shared<full_store>(store, [host = host] {
+        const auto place = host->place_of("a");
+        return place && place->alive;
+    });
+    test::service service(host, full);
+    service.open("a");
+    BOOST_TEST(service.get(service.sessions().close("a", false)).has_value());
+    BOOST_TEST(full->refused == 1);
+    service.shut(session::shutdown_mode::keep);
+    test::service next(host, store);
+    BOOST_TEST(next.sessions().health_numbers().open_sessions == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_close_that_can_not_be_recorded_fails_but_leaves_no_sandbox) {
+    const auto full = std::make_shared<full_store>(store, [] { return true; });
+    test::service service(host, full);
+    const auto token = service.open("a").token;
+    const auto place = host->place_of("a");
+    const auto answer = service.get(service.sessions().close("a", false));
+    CHECK_ERROR(answer, errc::internal, "The close could not be recorded");
+    BOOST_TEST(!place->alive);
+    service.shut(session::shutdown_mode::keep);
+    test::service next(host, store); // comes back without a sandbox, and can be closed
+    BOOST_TEST((next.sessions().authorize(token, "a") == auth::scope::session));
+    BOOST_TEST(next.get(next.sessions().close("a", false)).has_value());
+    BOOST_TEST(next.sessions().health_numbers().open_sessions == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_generated_id_has_its_form) {
