@@ -18,8 +18,9 @@ namespace sandboxd::api {
 /// What handlers stand on; outlives the server.
 struct context {
     session::registry& sessions;
-    std::uint64_t max_body_bytes;       ///< of one request with a valid token
-    std::vector<std::string> endpoints; ///< sorted templates without "/", shown by the index
+    std::uint64_t max_body_bytes;          ///< of one request with a valid token
+    std::vector<std::string> endpoints;    ///< sorted templates without "/", shown by the index
+    std::vector<std::string> not_enforced; ///< sandbox_builder::notes(), shown by the policy
 };
 
 /// One request on its way through a handler.

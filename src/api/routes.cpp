@@ -42,8 +42,9 @@ constexpr auto endpoints = [] {
 
 class service_handler {
 public:
-    service_handler(session::registry& sessions, std::uint64_t max_body_bytes)
-        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns()} {
+    service_handler(session::registry& sessions, std::uint64_t max_body_bytes,
+                    std::vector<std::string> not_enforced)
+        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns(), std::move(not_enforced)} {
         std::erase(context_.endpoints, "/");
     }
 
@@ -65,8 +66,9 @@ private:
 
 } // namespace
 
-http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes) {
-    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes);
+http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes,
+                             std::vector<std::string> not_enforced) {
+    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes, std::move(not_enforced));
     return [all](http::exchange& x) { return all->answer(x); };
 }
 

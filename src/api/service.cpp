@@ -21,7 +21,8 @@ task<void> policy(call& c) {
     if (!co_await admit_service(c, false, no_checks)) {
         co_return;
     }
-    const auto answer = shown(*c.on.sessions.policy());
+    auto answer = shown(*c.on.sessions.policy());
+    answer.not_enforced = c.on.not_enforced;
     co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
 }
 

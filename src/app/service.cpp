@@ -145,7 +145,8 @@ private:
             return listeners.error();
         }
         const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
-        server_ = http::create_server(api::create_handler(*sessions_, max_body), budget_, http::limits{});
+        server_ = http::create_server(api::create_handler(*sessions_, max_body, builder_->notes()), budget_,
+                                      http::limits{});
         for (auto& one : *listeners) {
             core::log::info("sandboxd {} ({}) listens on {}://{}", version(), commit(),
                             secure ? "https" : "http", one->address());

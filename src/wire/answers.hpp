@@ -135,6 +135,7 @@ struct service_policy {
     bool native_files = false;
     bool native_writes = false;
     bool native_realpath = false;
+    std::vector<std::string> not_enforced; ///< ours: what this host can't enforce, one sentence each
 
     static constexpr auto fields() {
         using m = service_policy;
@@ -164,7 +165,8 @@ struct service_policy {
                           optional("buildkit", &m::buildkit),
                           optional("native_files", &m::native_files),
                           optional("native_writes", &m::native_writes),
-                          optional("native_realpath", &m::native_realpath)};
+                          optional("native_realpath", &m::native_realpath),
+                          optional("not_enforced", &m::not_enforced)};
     }
 };
 

@@ -94,6 +94,9 @@ def test_1_4_1_the_policy_has_every_field(services, images):
     assert policy["tmpfs_size"] == "64m"
     assert policy["sandbox_uid"] is None
     assert (policy["native_files"], policy["native_writes"], policy["native_realpath"]) == (False, False, False)
+    # What this host can't enforce is told as it was logged at start.
+    said = [line.split(" this host: ", 1)[1] for line in service.log.read_text().splitlines() if " this host: " in line]
+    assert policy["not_enforced"] == said
 
 
 # 1.4.3: opening ---------------------------------------------------------------------------------------------------

@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(the_policy_has_the_contracts_fields_in_its_order) {
                                                  "buildkit",
                                                  "native_files",
                                                  "native_writes",
-                                                 "native_realpath"};
+                                                 "native_realpath",
+                                                 "not_enforced"};
     BOOST_TEST(names == expected, boost::test_tools::per_element());
 }
 
