@@ -12,7 +12,8 @@ CLAIMS = Path("/run/sandboxd")
 
 
 def _cgroups():
-    return {directory for directory, _, _ in os.walk(CGROUPS) if "sandboxd" in directory}
+    """Those below `sandboxd`, which itself is shared by all services of the host."""
+    return {directory for directory, _, _ in os.walk(CGROUPS) if "/sandboxd/" in directory}
 
 
 def snapshot():
