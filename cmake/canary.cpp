@@ -52,7 +52,9 @@ struct task {
     void await_resume() { handle.destroy(); }
 };
 
-task by_value(aggregate) { co_return; }
+task by_value(aggregate) {
+    co_return;
+}
 
 template <class F>
 task call(F f) {
