@@ -6,10 +6,11 @@
 #include "core/fd.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
+#include "net/connect.hpp"
 #include "sandbox/agent_sandbox.hpp"
-#include "sandbox/local_stream.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <fcntl.h>
@@ -57,7 +58,7 @@ public:
     task<result<net::stream_ptr>> connect(asio::any_io_executor executor) override {
         local::socket socket(executor);
         co_await socket.async_connect(local::endpoint(address_), asio::use_awaitable);
-        co_return sandboxes::create_local_stream(std::move(socket));
+        co_return net::adopt(executor, core::unique_fd(socket.release()));
     }
     std::optional<sandboxes::command_user> default_user() const override { return std::nullopt; }
     bool alive() const noexcept override { return true; }

@@ -62,21 +62,23 @@ private:
     void change_watch(int fd, source kind, std::uint32_t id, std::uint32_t events);
     void unwatch(int fd);
 
-    // agent_channel.cpp: connections and frames.
+    // agent_channel.cpp: connections and their bytes.
     void accept_connection();
     void dial();
     void on_connection(std::uint32_t id);
     void read_frames(connection& from);
-    [[nodiscard]] bool on_frame(connection& from, const protocol::frame_view& frame);
-    [[nodiscard]] bool on_hello(connection& from, std::string_view payload);
-    [[nodiscard]] bool on_stream_frame(stream& target, const protocol::frame_view& frame);
-    [[nodiscard]] bool on_resume(stream& target, std::string_view payload);
-    void attach();
     void drop_connection(std::uint32_t id);
     void check_stalled(connection& one);
     void seek_hello(connection& one, std::string_view bytes);
     void update_interest(connection& one);
     void flush();
+
+    // agent_frames.cpp: what the host asks for.
+    [[nodiscard]] bool on_frame(connection& from, const protocol::frame_view& frame);
+    [[nodiscard]] bool on_hello(connection& from, std::string_view payload);
+    [[nodiscard]] bool on_stream_frame(stream& target, const protocol::frame_view& frame);
+    [[nodiscard]] bool on_resume(stream& target, std::string_view payload);
+    void attach();
 
     // agent_streams.cpp: the life of a stream.
     [[nodiscard]] bool start(std::uint32_t number, std::string_view payload);

@@ -46,14 +46,7 @@ int byte_ring::prepare(std::size_t want, iovec (&pieces)[2]) {
         grow(size() + 1);
     }
     want = std::min(want, capacity_ - size());
-    const auto at = static_cast<std::size_t>(end_) & (capacity_ - 1);
-    const auto first = std::min(want, capacity_ - at);
-    pieces[0] = {bytes_.get() + at, first};
-    if (first == want) {
-        return 1;
-    }
-    pieces[1] = {bytes_.get(), want - first};
-    return 2;
+    return locate(end_, want, pieces);
 }
 
 void byte_ring::append(std::string_view bytes) {
@@ -77,13 +70,17 @@ int byte_ring::view(std::uint64_t offset, std::size_t want, iovec (&pieces)[2]) 
     if (want == 0) {
         return 0;
     }
+    return locate(offset, want, pieces);
+}
+
+int byte_ring::locate(std::uint64_t offset, std::size_t count, iovec (&pieces)[2]) const {
     const auto at = static_cast<std::size_t>(offset) & (capacity_ - 1);
-    const auto first = std::min(want, capacity_ - at);
+    const auto first = std::min(count, capacity_ - at);
     pieces[0] = {bytes_.get() + at, first};
-    if (first == want) {
+    if (first == count) {
         return 1;
     }
-    pieces[1] = {bytes_.get(), want - first};
+    pieces[1] = {bytes_.get(), count - first};
     return 2;
 }
 

@@ -35,6 +35,8 @@ public:
 
 private:
     void grow(std::size_t least);
+    /// The one or two pieces of memory where `count` (at least 1) bytes from `offset` on lie.
+    [[nodiscard]] int locate(std::uint64_t offset, std::size_t count, iovec (&pieces)[2]) const;
 
     std::size_t limit_;
     std::size_t capacity_ = 0; ///< a power of two, or 0

@@ -57,32 +57,32 @@ std::optional<http::reply> refused(const call& c, std::string_view id, auth::sco
 
 } // namespace
 
-void no_checks(const call&, const wire::parsed_body&, wire::fault_list&) {}
+void read_nothing(const wire::parsed_body&, wire::fault_list&) {}
 
-task<std::optional<wire::parsed_body>> admit_service(call& c, bool with_body, validator checks) {
+task<bool> admit_service(call& c, bool with_body, reader read) {
     const auto token = c.x.head().header(token_header);
     const bool trusted = token && c.on.sessions.is_service(*token);
     std::optional<wire::parsed_body> body = wire::parsed_body{};
     if (with_body) {
         body = co_await take_body(c, trusted);
         if (!body) {
-            co_return std::nullopt;
+            co_return false;
         }
     }
     if (!trusted) {
         co_await c.x.answer().send(unauthorized());
-        co_return std::nullopt;
+        co_return false;
     }
     wire::fault_list faults;
-    checks(c, *body, faults);
+    read(*body, faults);
     if (!faults.empty()) {
         co_await c.x.answer().send(reply_of(faults));
-        co_return std::nullopt;
+        co_return false;
     }
-    co_return body;
+    co_return true;
 }
 
-task<std::optional<wire::parsed_body>> admit_session(call& c, bool with_body, validator checks) {
+task<bool> admit_session(call& c, bool with_body, reader read) {
     const auto token = c.x.head().header(token_header);
     const std::string_view id = c.route.parameter("session_id");
     wire::fault_list faults;
@@ -92,21 +92,21 @@ task<std::optional<wire::parsed_body>> admit_session(call& c, bool with_body, va
     if (with_body) {
         body = co_await take_body(c, scope != auth::scope::none);
         if (!body) {
-            co_return std::nullopt;
+            co_return false;
         }
     }
     if (well_formed) {
         if (auto refusal = refused(c, id, scope)) {
             co_await c.x.answer().send(std::move(*refusal));
-            co_return std::nullopt;
+            co_return false;
         }
     }
-    checks(c, *body, faults);
+    read(*body, faults);
     if (!faults.empty()) {
         co_await c.x.answer().send(reply_of(faults));
-        co_return std::nullopt;
+        co_return false;
     }
-    co_return body;
+    co_return true;
 }
 
 } // namespace sandboxd::api

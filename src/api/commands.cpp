@@ -36,20 +36,15 @@ std::shared_ptr<session::client_watch> watch_over(call& c) {
     return watch;
 }
 
-void run_id_checks(const call& c, const wire::parsed_body&, wire::fault_list& faults) {
-    (void)wire::check_run_id(c.route.parameter("run_id"), faults);
-}
-
 } // namespace
 
 task<void> exec(call& c) {
-    const auto body = co_await admit_session(c, true, body_checks<wire::exec_body>);
-    if (!body) {
+    std::optional<wire::exec_body> asked;
+    if (!co_await admit_session(c, true, body_into(asked))) {
         co_return;
     }
-    auto asked = model_of<wire::exec_body>(*body);
-    session::exec_command command{.command = std::move(asked.command),
-                                  .timeout_seconds = asked.timeout_seconds};
+    session::exec_command command{.command = std::move(asked->command),
+                                  .timeout_seconds = asked->timeout_seconds};
     auto answer = co_await c.on.sessions.exec(c.session_id(), std::move(command), watch_over(c));
     if (!answer) {
         co_await c.x.answer().send(reply_of(answer.error()));
@@ -59,15 +54,14 @@ task<void> exec(call& c) {
 }
 
 task<void> run(call& c) {
-    const auto body = co_await admit_session(c, true, body_checks<wire::run_body>);
-    if (!body) {
+    std::optional<wire::run_body> asked;
+    if (!co_await admit_session(c, true, body_into(asked))) {
         co_return;
     }
-    auto asked = model_of<wire::run_body>(*body);
-    session::run_command command{.run_id = std::move(asked.run_id),
-                                 .argv = std::move(asked.argv),
-                                 .env = std::move(asked.env),
-                                 .timeout_seconds = asked.timeout_seconds};
+    session::run_command command{.run_id = std::move(asked->run_id),
+                                 .argv = std::move(asked->argv),
+                                 .env = std::move(asked->env),
+                                 .timeout_seconds = asked->timeout_seconds};
     auto answer = co_await c.on.sessions.run(c.session_id(), std::move(command), watch_over(c));
     if (!answer) {
         co_await c.x.answer().send(reply_of(answer.error()));
@@ -82,11 +76,14 @@ task<void> run(call& c) {
 }
 
 task<void> stop_run(call& c) {
-    if (!co_await admit_session(c, false, run_id_checks)) {
+    const std::string run_id(c.route.parameter("run_id"));
+    const auto check_id = [&run_id](const wire::parsed_body&, wire::fault_list& faults) {
+        (void)wire::check_run_id(run_id, faults);
+    };
+    if (!co_await admit_session(c, false, check_id)) {
         co_return;
     }
-    const auto stopped =
-        co_await c.on.sessions.stop_run(c.session_id(), std::string(c.route.parameter("run_id")));
+    const auto stopped = co_await c.on.sessions.stop_run(c.session_id(), run_id);
     if (!stopped) {
         co_await c.x.answer().send(reply_of(stopped.error()));
         co_return;

@@ -18,7 +18,7 @@ task<void> health(call& c) {
 }
 
 task<void> policy(call& c) {
-    if (!co_await admit_service(c, false, no_checks)) {
+    if (!co_await admit_service(c, false, read_nothing)) {
         co_return;
     }
     auto answer = shown(*c.on.sessions.policy());

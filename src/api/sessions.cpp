@@ -21,31 +21,12 @@ namespace {
 /// Between the interim answers that keep a client waiting for a slow open (contract N16.20).
 constexpr std::chrono::seconds waiting_interval{10};
 
-std::optional<bool> flag(const call& c, std::string_view name, wire::fault_list& faults) {
-    const router::query query(c.route.query);
-    return wire::read_query_flag(name, query.get(name), false, faults);
-}
-
-std::optional<std::int64_t> after(const call& c, wire::fault_list& faults) {
-    const router::query query(c.route.query);
-    return wire::read_query_integer("after", query.get("after"), 0, 0, faults);
-}
-
-void usage_checks(const call& c, const wire::parsed_body&, wire::fault_list& faults) {
-    (void)flag(c, "usage", faults);
-}
-
-void purge_checks(const call& c, const wire::parsed_body&, wire::fault_list& faults) {
-    (void)flag(c, "purge", faults);
-}
-
-void after_checks(const call& c, const wire::parsed_body&, wire::fault_list& faults) {
-    (void)after(c, faults);
-}
-
-bool flag_of(const call& c, std::string_view name) {
-    wire::fault_list none;
-    return flag(c, name, none).value_or(false);
+/// Reads a flag of the query, false where it is absent.
+reader flag_into(bool& value, const call& c, std::string_view name) {
+    return [&value, &c, name](const wire::parsed_body&, wire::fault_list& faults) {
+        const router::query query(c.route.query);
+        value = wire::read_query_flag(name, query.get(name), false, faults).value_or(false);
+    };
 }
 
 session::open_request request_of(wire::open_body body) {
@@ -78,13 +59,13 @@ task<void> send_failure(call& c, const error& failure) {
 
 task<void> open_session(call& c) {
     using namespace boost::asio::experimental::awaitable_operators;
-    const auto body = co_await admit_service(c, true, body_checks<wire::open_body>);
-    if (!body) {
+    std::optional<wire::open_body> asked;
+    if (!co_await admit_service(c, true, body_into(asked))) {
         co_return;
     }
     open_answer answer;
     core::event done(co_await boost::asio::this_coro::executor);
-    auto opening = open_then_tell(c.on.sessions, request_of(model_of<wire::open_body>(*body)), answer, done);
+    auto opening = open_then_tell(c.on.sessions, request_of(std::move(*asked)), answer, done);
     auto patience = say_that_it_lasts(c.x.answer(), done);
     co_await (std::move(opening) && std::move(patience));
     const auto& opened = *answer;
@@ -100,10 +81,11 @@ task<void> open_session(call& c) {
 }
 
 task<void> list_sessions(call& c) {
-    if (!co_await admit_service(c, false, usage_checks)) {
+    bool usage = false;
+    if (!co_await admit_service(c, false, flag_into(usage, c, "usage"))) {
         co_return;
     }
-    const auto listing = co_await c.on.sessions.list(flag_of(c, "usage"));
+    const auto listing = co_await c.on.sessions.list(usage);
     wire::session_list answer{.sessions = {},
                               .limit = listing.limit,
                               .open_limit = listing.open_limit,
@@ -116,10 +98,11 @@ task<void> list_sessions(call& c) {
 }
 
 task<void> inspect_session(call& c) {
-    if (!co_await admit_session(c, false, usage_checks)) {
+    bool usage = false;
+    if (!co_await admit_session(c, false, flag_into(usage, c, "usage"))) {
         co_return;
     }
-    const auto found = co_await c.on.sessions.inspect(c.session_id(), flag_of(c, "usage"));
+    const auto found = co_await c.on.sessions.inspect(c.session_id(), usage);
     if (!found) {
         co_await send_failure(c, found.error());
         co_return;
@@ -128,10 +111,11 @@ task<void> inspect_session(call& c) {
 }
 
 task<void> close_session(call& c) {
-    if (!co_await admit_session(c, false, purge_checks)) {
+    bool purge = false;
+    if (!co_await admit_session(c, false, flag_into(purge, c, "purge"))) {
         co_return;
     }
-    const auto closed = co_await c.on.sessions.close(c.session_id(), flag_of(c, "purge"));
+    const auto closed = co_await c.on.sessions.close(c.session_id(), purge);
     if (!closed) {
         co_await send_failure(c, closed.error());
         co_return;
@@ -141,11 +125,15 @@ task<void> close_session(call& c) {
 }
 
 task<void> list_events(call& c) {
-    if (!co_await admit_session(c, false, after_checks)) {
+    std::int64_t after = 0;
+    const auto read_after = [&after, &c](const wire::parsed_body&, wire::fault_list& faults) {
+        const router::query query(c.route.query);
+        after = wire::read_query_integer("after", query.get("after"), 0, 0, faults).value_or(0);
+    };
+    if (!co_await admit_session(c, false, read_after)) {
         co_return;
     }
-    wire::fault_list none;
-    const auto page = c.on.sessions.events(c.session_id(), after(c, none).value_or(0));
+    const auto page = c.on.sessions.events(c.session_id(), after);
     if (!page) {
         co_await send_failure(c, page.error());
         co_return;

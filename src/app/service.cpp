@@ -19,10 +19,12 @@
 #include "tls/context.hpp"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -33,6 +35,9 @@ namespace sandboxd::app {
 namespace asio = boost::asio;
 
 namespace {
+
+/// Even without a grace the sessions get this long to write what they know.
+constexpr std::chrono::seconds shortest_shutdown{5};
 
 /// Everything the service is made of. Declared in the order of the start, stopped in the reverse (stop()),
 /// destroyed in the reverse again.
@@ -50,26 +55,22 @@ public:
 
     /// The whole life, on the context's threads.
     result<void> run() {
-        std::exception_ptr failure;
         result<void> outcome;
-        bool ended = false;
-        auto guard = asio::make_work_guard(context_);
         auto done = [&](const std::exception_ptr& thrown, result<void> answer) {
-            failure = thrown;
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
             outcome = std::move(answer);
-            ended = true;
-            guard.reset();
         };
         asio::co_spawn(asio::make_strand(context_), live(), std::move(done));
         run_threads();
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
         return outcome;
     }
 
 private:
-    void run_threads() {
+    /// An exception that comes out of a thread is a bug, and half a service must not go on: it ends the
+    /// program, and the next start finds the sessions as after any crash.
+    void run_threads() noexcept {
         std::vector<std::jthread> others;
         for (std::int64_t i = 1; i < config_.io_threads; ++i) {
             others.emplace_back([this] { context_.run(); });
@@ -78,14 +79,25 @@ private:
     }
 
     task<result<void>> live() {
-        auto started = co_await start();
-        if (started) {
-            const std::string signal = co_await stop_signal();
-            core::log::info("{}: stopping, at most {} s for what is under way", signal,
-                            config_.shutdown_grace);
+        auto served = co_await start();
+        if (served) {
+            served = co_await serve_until_told();
         }
-        co_await stop();
-        co_return started;
+        // A start that failed was not told to stop: the sessions it found stay for the next one.
+        co_await stop(served && config_.on_shutdown == "stop" ? session::shutdown_mode::stop
+                                                              : session::shutdown_mode::keep);
+        co_return served;
+    }
+
+    /// Up to here a stop signal ends the program at once, as a crash would; nothing was promised to anybody.
+    task<result<void>> serve_until_told() {
+        stop_signals signals(co_await asio::this_coro::executor);
+        if (auto opened = open_doors(); !opened) {
+            co_return opened.error();
+        }
+        const std::string signal = co_await signals.next();
+        core::log::info("{}: stopping, at most {} s for what is under way", signal, config_.shutdown_grace);
+        co_return result<void>();
     }
 
     task<result<void>> start() {
@@ -103,7 +115,7 @@ private:
         if (auto found = co_await sessions_->start(); !found) {
             co_return found.error();
         }
-        co_return open_doors();
+        co_return result<void>();
     }
 
     task<result<void>> start_backend() {
@@ -129,7 +141,7 @@ private:
         co_return result<void>();
     }
 
-    /// Listens, once everything behind the doors stands.
+    /// Listens; everything behind the doors stands by then.
     result<void> open_doors() {
         std::shared_ptr<tls::server_context> secure;
         if (config_.tls_cert) {
@@ -156,16 +168,13 @@ private:
     }
 
     /// Closes the doors, lets what is under way end, takes everything down.
-    task<void> stop() {
+    task<void> stop(session::shutdown_mode mode) {
         const std::chrono::seconds grace(config_.shutdown_grace);
         if (server_) {
             co_await server_->stop(grace);
         }
         if (sessions_) {
-            const bool close_all = config_.on_shutdown == "stop";
-            co_await sessions_->shutdown(close_all ? session::shutdown_mode::stop
-                                                   : session::shutdown_mode::keep,
-                                         std::max<std::chrono::seconds>(grace, std::chrono::seconds(5)));
+            co_await sessions_->shutdown(mode, std::max(grace, shortest_shutdown));
         }
         server_.reset();
         sessions_.reset();

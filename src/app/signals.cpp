@@ -1,7 +1,5 @@
 #include "app/signals.hpp"
 
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <csignal>
@@ -10,10 +8,10 @@ namespace sandboxd::app {
 
 namespace asio = boost::asio;
 
-task<std::string> stop_signal() {
-    asio::signal_set signals(co_await asio::this_coro::executor, SIGTERM, SIGINT);
-    const int number = co_await signals.async_wait(asio::use_awaitable);
-    // The set is destroyed here and restores the default actions: the next one ends the program.
+stop_signals::stop_signals(const asio::any_io_executor& executor) : caught_(executor, SIGTERM, SIGINT) {}
+
+task<std::string> stop_signals::next() {
+    const int number = co_await caught_.async_wait(asio::use_awaitable);
     co_return number == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 

@@ -2,14 +2,26 @@
 
 #include "sandboxd/sandbox.hpp"
 
-#include <memory>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/signal_set.hpp>
+
 #include <string>
 
 namespace sandboxd::app {
 
-/// Returns the name of the first SIGTERM or SIGINT that arrives. A second one while the stop lasts ends the
-/// program at once, so that an impatient operator is never stuck.
-[[nodiscard]] task<std::string> stop_signal();
+/// Catches SIGTERM and SIGINT for as long as it lives; one that came before next() is not lost. Its end
+/// restores the default actions: a second signal while the stop lasts ends the program at once, so that an
+/// impatient operator is never stuck.
+class stop_signals {
+public:
+    explicit stop_signals(const boost::asio::any_io_executor& executor);
+
+    /// The name of the next one.
+    [[nodiscard]] task<std::string> next();
+
+private:
+    boost::asio::signal_set caught_;
+};
 
 /// A write to a client that has left must be an error, not the end of the program.
 void ignore_broken_pipes();

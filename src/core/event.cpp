@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace sandboxd::core {
 
@@ -68,15 +69,18 @@ task<bool> event::wait_for(std::chrono::steady_clock::duration limit) {
 }
 
 /// One wait. The timer is touched by the waiting coroutine and by whoever sets the event, on different
-/// threads where no strand orders them, hence the mutex.
+/// threads where no strand orders them, hence the mutex. It ends with the wait: whoever sets the event may
+/// hold the waiter for longer than the waiting coroutine's context lives.
 struct shared_event::waiter {
     waiter(const asio::any_io_executor& executor, std::chrono::steady_clock::time_point limit)
-        : timer(executor, limit) {}
+        : timer(std::in_place, executor, limit) {}
 
     void wake() {
         const std::lock_guard lock(mutex);
         woken = true;
-        timer.cancel();
+        if (timer) {
+            timer->cancel();
+        }
     }
 
     template <class Handler>
@@ -84,13 +88,18 @@ struct shared_event::waiter {
         const std::lock_guard lock(mutex);
         if (woken) {
             // The cancellation came before there was something to cancel.
-            timer.expires_at({});
+            timer->expires_at({});
         }
-        timer.async_wait(std::move(handler));
+        timer->async_wait(std::move(handler));
+    }
+
+    void end() {
+        const std::lock_guard lock(mutex);
+        timer.reset();
     }
 
     std::mutex mutex;
-    asio::steady_timer timer;
+    std::optional<asio::steady_timer> timer;
     bool woken = false;
 };
 
@@ -110,7 +119,12 @@ task<bool> shared_event::wait_until(std::chrono::steady_clock::time_point limit)
     if (is_set()) {
         co_return true;
     }
-    auto me = std::make_shared<waiter>(co_await asio::this_coro::executor, limit);
+    struct wait_end {
+        std::shared_ptr<waiter> of;
+        ~wait_end() { of->end(); }
+    };
+    const auto me = std::make_shared<waiter>(co_await asio::this_coro::executor, limit);
+    const wait_end at_end{me};
     {
         const std::lock_guard lock(mutex_);
         if (is_set()) {

@@ -14,7 +14,7 @@ namespace {
 std::string quoted(std::string_view text) {
     static constexpr std::string_view digits = "0123456789abcdef";
     std::string out = "\"";
-    for (const char c : core::to_utf8(text)) {
+    for (const char c : core::to_utf8(std::string(text))) {
         const auto byte = static_cast<unsigned char>(c);
         if (c == '"' || c == '\\') {
             out.push_back('\\');

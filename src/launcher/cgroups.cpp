@@ -1,6 +1,7 @@
 #include "launcher/cgroups.hpp"
 
 #include "launcher/blocking/files.hpp"
+#include "launcher/text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -11,18 +12,6 @@ namespace sandboxd::launcher {
 namespace {
 
 constexpr std::size_t max_kernel_file = 64 * 1024;
-
-std::vector<std::string_view> split(std::string_view text, char by) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        const auto end = text.find(by);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
 
 /// mountinfo writes blanks, tabs, line ends and backslashes as \ooo.
 std::string unescape(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "launcher/image_config.hpp"
 
 #include "launcher/fields.hpp"
+#include "launcher/text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -8,7 +9,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace sandboxd::launcher {
 
@@ -20,27 +20,6 @@ constexpr const char* default_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 
 error broken() {
     return {errc::start_failed, "the image's configuration is not what the OCI image format says"};
-}
-
-std::vector<std::string_view> split(std::string_view text, char by) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        const auto end = text.find(by);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
-
-std::optional<std::uint32_t> number(std::string_view text) {
-    std::uint32_t value = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size() || text.empty()) {
-        return std::nullopt;
-    }
-    return value;
 }
 
 /// The entry of passwd (7 fields) or group (4) whose name, or whose number, is `key`.
@@ -56,11 +35,11 @@ std::optional<std::vector<std::string_view>> entry(std::string_view file, std::s
 }
 
 result<std::uint32_t> resolve_group(std::string_view name, std::string_view group) {
-    if (const auto gid = number(name)) {
+    if (const auto gid = parse_number(name)) {
         return *gid;
     }
     const auto found = entry(group, name, 4);
-    const auto gid = found ? number((*found)[2]) : std::nullopt;
+    const auto gid = found ? parse_number((*found)[2]) : std::nullopt;
     if (!gid) {
         return error{errc::start_failed,
                      "the image's group '" + std::string(name) + "' is not in its /etc/group"};
@@ -182,13 +161,13 @@ result<resolved_user> resolve_user(std::string_view user, std::string_view passw
     const auto name = user.substr(0, colon);
     resolved_user made;
     const auto found = entry(passwd, name, 7);
-    const auto uid = found ? number((*found)[2]) : number(name);
+    const auto uid = found ? parse_number((*found)[2]) : parse_number(name);
     if (!uid) {
         return error{errc::start_failed,
                      "the image's user '" + std::string(name) + "' is not in its /etc/passwd"};
     }
     made.ids.uid = *uid;
-    made.ids.gid = found ? number((*found)[3]).value_or(0) : 0;
+    made.ids.gid = found ? parse_number((*found)[3]).value_or(0) : 0;
     made.home = home_of(*uid, passwd);
     if (colon != std::string_view::npos) {
         const auto gid = resolve_group(user.substr(colon + 1), group);
@@ -203,7 +182,7 @@ result<resolved_user> resolve_user(std::string_view user, std::string_view passw
 std::string home_of(std::uint32_t uid, std::string_view passwd) {
     for (const auto line : split(passwd, '\n')) {
         const auto parts = split(line, ':');
-        if (parts.size() >= 7 && number(parts[2]) == uid && parts[5].substr(0, 1) == "/") {
+        if (parts.size() >= 7 && parse_number(parts[2]) == uid && parts[5].substr(0, 1) == "/") {
             return std::string(parts[5]);
         }
     }

@@ -4,6 +4,7 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/bundle_config.hpp"
 #include "launcher/fields.hpp"
+#include "launcher/text.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,15 +25,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t max_claim = 16 * 1024;
-
-std::optional<std::uint32_t> number(std::string_view text) {
-    std::uint32_t value = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size() || text.empty()) {
-        return std::nullopt;
-    }
-    return value;
-}
 
 std::string encode(const range_owner& owner) {
     return json::serialize(
@@ -65,8 +56,8 @@ bool in_use(std::uint32_t base) {
     }
     for (const auto& name : *names) {
         struct stat status{};
-        if (number(name) && ::fstatat(proc->get(), name.c_str(), &status, 0) == 0 && status.st_uid >= base &&
-            status.st_uid - base < ids_per_sandbox) {
+        if (parse_number(name) && ::fstatat(proc->get(), name.c_str(), &status, 0) == 0 &&
+            status.st_uid >= base && status.st_uid - base < ids_per_sandbox) {
             return true;
         }
     }
@@ -100,17 +91,13 @@ std::vector<std::uint32_t> free_blocks(id_span range, const std::vector<id_span>
 
 std::vector<id_span> parse_subids(std::string_view text) {
     std::vector<id_span> spans;
-    while (!text.empty()) {
-        const auto end = std::min(text.find('\n'), text.size());
-        const auto line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        const auto first = line.find(':');
-        const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
-        if (second == std::string_view::npos) {
+    for (const auto line : split(text, '\n')) {
+        const auto parts = split(line, ':');
+        if (parts.size() != 3) {
             continue;
         }
-        const auto start = number(line.substr(first + 1, second - first - 1));
-        const auto count = number(line.substr(second + 1));
+        const auto start = parse_number(parts[1]);
+        const auto count = parse_number(parts[2]);
         if (start && count && *count > 0) {
             const std::uint64_t last = std::uint64_t{*start} + *count - 1;
             spans.emplace_back(*start, static_cast<std::uint32_t>(std::min<std::uint64_t>(last, UINT32_MAX)));
@@ -186,7 +173,7 @@ std::vector<std::uint32_t> uid_ranges::claimed() const {
     auto names = directory ? list_directory(directory->get()) : result<std::vector<std::string>>(error{});
     if (names) {
         for (const auto& name : *names) {
-            if (const auto base = number(name)) {
+            if (const auto base = parse_number(name)) {
                 bases.push_back(*base);
             }
         }

@@ -60,7 +60,10 @@ task<live_registry::ran<T>> live_registry::attempt(session_ptr one, std::shared_
         auto answer =
             co_await bounded<result<T>>(*calls_, *box, what(**box, left), times.give_up, std::move(wake_by));
         mine->wake_by({});
-        if (!answer) {
+        // The close may have ended the sandbox before this one noticed the close.
+        const bool ended_by_close =
+            mine->closing() && answer && answer->has_error() && answer->error().code == errc::gone;
+        if (!answer || ended_by_close) {
             if (!mine->closing()) {
                 stop_behind(*box, mine->run_id());
             }

@@ -125,13 +125,10 @@ task<void> live_registry::take_down(session_ptr one, bool purge) {
 
 /// Errors are ignored (contract 2.12): what can't be removed now can't be later.
 task<void> live_registry::purge_workspace(store::tombstone stone) {
-    const std::string& path = *stone.purge;
-    const auto below = stone.id.size() + std::string_view("//workspace").size();
-    if (path.size() > below) {
+    const auto root = blocking::workspace_root(*stone.purge, stone.id);
+    if (!root.empty()) {
         const bool removed =
-            co_await on_.workers.run([root = path.substr(0, path.size() - below), id = stone.id] {
-                return blocking::remove_workspace(root, id);
-            });
+            co_await on_.workers.run([root, id = stone.id] { return blocking::remove_workspace(root, id); });
         if (!removed) {
             core::log::warning("the workspace of session {} could not be removed whole", stone.id);
         }

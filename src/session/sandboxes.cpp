@@ -15,12 +15,6 @@ error could_not_start(const error& cause) {
     return {errc::start_failed, "The sandbox could not be started: " + cause.message};
 }
 
-/// `<root>` of `<root>/<id>/workspace`.
-std::string root_of(const store::session_record& record) {
-    const auto below = record.id.size() + std::string_view("//workspace").size();
-    return record.workspace->substr(0, record.workspace->size() - below);
-}
-
 error gone_with_files(const session& one) {
     return {errc::gone, "The sandbox of session " + one.record.id + " is gone, and its files with it"};
 }
@@ -38,9 +32,10 @@ task<result<live_registry::built>> live_registry::build(session_ptr one) {
     spec->session_id = one->record.id;
     if (one->record.workspace) {
         auto made = co_await on_.workers.run(
-            [root = root_of(one->record), id = one->record.id, uid = policy_->sandbox_uid] {
-                return blocking::make_workspace(
-                    root, id, uid ? std::optional(static_cast<std::uint32_t>(*uid)) : std::nullopt);
+            [path = *one->record.workspace, id = one->record.id, uid = policy_->sandbox_uid] {
+                return blocking::make_workspace(blocking::workspace_root(path, id), id,
+                                                uid ? std::optional(static_cast<std::uint32_t>(*uid))
+                                                    : std::nullopt);
             });
         if (!made) {
             co_return could_not_start(made.error());

@@ -53,11 +53,6 @@ void client_watch::left() {
     }
 }
 
-bool client_watch::has_left() const {
-    const std::lock_guard lock(mutex_);
-    return left_;
-}
-
 void client_watch::on_left(std::function<void()> callback) {
     {
         const std::lock_guard lock(mutex_);

@@ -76,7 +76,6 @@ class client_watch {
 public:
     /// The connection was reset: a command that has not started never will.
     void left();
-    [[nodiscard]] bool has_left() const;
 
     /// Set before the call: asked once before a command that had to wait is started; false means the client
     /// is gone.
@@ -86,7 +85,7 @@ public:
     void on_left(std::function<void()> callback);
 
 private:
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     bool left_ = false;
     std::function<void()> callback_;
 };

@@ -98,6 +98,11 @@ std::string workspace_path(const std::string& root, const std::string& id) {
     return root + "/" + id + "/workspace";
 }
 
+std::string workspace_root(const std::string& path, const std::string& id) {
+    const auto below = workspace_path("", id).size();
+    return path.size() > below ? path.substr(0, path.size() - below) : std::string();
+}
+
 bool workspace_exists(const std::string& root, const std::string& id) {
     if (!is_plain_name(id)) {
         return false;

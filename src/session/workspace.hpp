@@ -12,6 +12,9 @@ namespace sandboxd::session::blocking {
 /// `<root>/<id>/workspace`, absolute.
 [[nodiscard]] std::string workspace_path(const std::string& root, const std::string& id);
 
+/// The root that workspace_path() made `path` from; "" when it can't have.
+[[nodiscard]] std::string workspace_root(const std::string& path, const std::string& id);
+
 /// True when the workspace directory of the id is there (N9.3); a link is none.
 [[nodiscard]] bool workspace_exists(const std::string& root, const std::string& id);
 

@@ -132,8 +132,10 @@ result<void> records::apply(const change& one) {
 
 namespace {
 
-result<void> load_sessions(sqlite3* db, contents& all) {
-    auto rows = statement::prepare(db, "SELECT * FROM sessions ORDER BY open_order");
+/// Hands every row of a query to `read`, which answers a result; stops at the first error.
+template <class F>
+result<void> for_each_row(sqlite3* db, const char* query, F read) {
+    auto rows = statement::prepare(db, query);
     if (!rows) {
         return rows.error();
     }
@@ -145,91 +147,73 @@ result<void> load_sessions(sqlite3* db, contents& all) {
         if (!*more) {
             return {};
         }
-        session_record one;
-        one.order = rows->column_int(0);
-        one.id = rows->column_text(1);
-        one.runtime = rows->column_text(2);
-        one.entry = rows->column_text(3);
-        one.tenant = rows->column_optional(4);
-        one.workspace = rows->column_optional(5);
-        if (!rows->column_blob(6, one.token_nonce.data(), one.token_nonce.size())) {
-            return error{errc::invalid, "the session store: the nonce of session " + one.id + " is damaged"};
+        if (auto done = read(*rows); !done) {
+            return done;
         }
-        one.created_at = rows->column_double(7);
-        one.last_activity = rows->column_double(8);
-        one.state = rows->column_text(9) == "hibernated" ? session_state::hibernated : session_state::running;
-        one.slot = rows->column_optional(10);
-        one.event_limit = rows->column_int(11);
-        all.sessions.push_back({std::move(one), {}});
     }
 }
 
+result<void> load_sessions(sqlite3* db, contents& all) {
+    const auto read = [&](statement& row) -> result<void> {
+        session_record one;
+        one.order = row.column_int(0);
+        one.id = row.column_text(1);
+        one.runtime = row.column_text(2);
+        one.entry = row.column_text(3);
+        one.tenant = row.column_optional(4);
+        one.workspace = row.column_optional(5);
+        if (!row.column_blob(6, one.token_nonce.data(), one.token_nonce.size())) {
+            return error{errc::invalid, "the session store: the nonce of session " + one.id + " is damaged"};
+        }
+        one.created_at = row.column_double(7);
+        one.last_activity = row.column_double(8);
+        one.state = row.column_text(9) == "hibernated" ? session_state::hibernated : session_state::running;
+        one.slot = row.column_optional(10);
+        one.event_limit = row.column_int(11);
+        all.sessions.push_back({std::move(one), {}});
+        return {};
+    };
+    return for_each_row(db, "SELECT * FROM sessions ORDER BY open_order", read);
+}
+
 result<void> load_events(sqlite3* db, contents& all) {
-    auto rows = statement::prepare(db, "SELECT * FROM events ORDER BY open_order, seq");
-    if (!rows) {
-        return rows.error();
-    }
     auto owner = all.sessions.begin();
-    for (;;) {
-        auto more = rows->step();
-        if (!more) {
-            return more.error();
-        }
-        if (!*more) {
-            return {};
-        }
-        const auto order = rows->column_int(0);
+    const auto read = [&](statement& row) -> result<void> {
+        const auto order = row.column_int(0);
         while (owner != all.sessions.end() && owner->session.order < order) {
             ++owner;
         }
         if (owner != all.sessions.end() && owner->session.order == order) {
-            owner->events.push_back({rows->column_int(1), rows->column_double(2), rows->column_text(3),
-                                     rows->column_text(4), rows->column_int(5) != 0, rows->column_text(6),
-                                     rows->column_double(7)});
+            owner->events.push_back({row.column_int(1), row.column_double(2), row.column_text(3),
+                                     row.column_text(4), row.column_int(5) != 0, row.column_text(6),
+                                     row.column_double(7)});
         }
-    }
+        return {};
+    };
+    return for_each_row(db, "SELECT * FROM events ORDER BY open_order, seq", read);
 }
 
 result<void> load_slots(sqlite3* db, contents& all) {
-    auto rows = statement::prepare(db, "SELECT * FROM slots ORDER BY slot");
-    if (!rows) {
-        return rows.error();
-    }
-    for (;;) {
-        auto more = rows->step();
-        if (!more) {
-            return more.error();
-        }
-        if (!*more) {
-            return {};
-        }
-        all.slots.push_back({rows->column_text(0), rows->column_text(1), rows->column_text(2)});
-    }
+    const auto read = [&](statement& row) -> result<void> {
+        all.slots.push_back({row.column_text(0), row.column_text(1), row.column_text(2)});
+        return {};
+    };
+    return for_each_row(db, "SELECT * FROM slots ORDER BY slot", read);
 }
 
 result<void> load_tombstones(sqlite3* db, contents& all) {
-    auto rows =
-        statement::prepare(db, "SELECT nonce, id, closed_at, purge FROM tombstones ORDER BY closed_at");
-    if (!rows) {
-        return rows.error();
-    }
-    for (;;) {
-        auto more = rows->step();
-        if (!more) {
-            return more.error();
-        }
-        if (!*more) {
-            return {};
-        }
+    const auto read = [&](statement& row) -> result<void> {
         tombstone one;
-        if (!rows->column_blob(0, one.token_nonce.data(), one.token_nonce.size())) {
+        if (!row.column_blob(0, one.token_nonce.data(), one.token_nonce.size())) {
             return error{errc::invalid, "the session store: the nonce of a closed session is damaged"};
         }
-        one.id = rows->column_text(1);
-        one.closed_at = rows->column_double(2);
-        one.purge = rows->column_optional(3);
+        one.id = row.column_text(1);
+        one.closed_at = row.column_double(2);
+        one.purge = row.column_optional(3);
         all.tombstones.push_back(std::move(one));
-    }
+        return {};
+    };
+    return for_each_row(db, "SELECT nonce, id, closed_at, purge FROM tombstones ORDER BY closed_at", read);
 }
 
 } // namespace

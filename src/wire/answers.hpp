@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sandboxd/sandbox.hpp"
 #include "wire/model.hpp"
 
 #include <cstdint>
@@ -289,12 +288,5 @@ struct run_answer {
                           optional("output_dropped_bytes", &m::output_dropped_bytes)};
     }
 };
-
-/// The answer for a finished exec: 124 at its deadline (contract 3.2.2), 128 + N after a signal.
-[[nodiscard]] exec_answer answer_of(exec_result result);
-
-/// The answer for a finished run: no exit code at deadline, limit or stop; 128 + N after a signal
-/// (contract 3.12).
-[[nodiscard]] run_answer answer_of(run_result result, std::size_t output_limit);
 
 } // namespace sandboxd::wire

@@ -1,7 +1,7 @@
 #include "wire/body.hpp"
 
+#include "core/utf8.hpp"
 #include "wire/json_parse.hpp"
-#include "wire/utf8.hpp"
 
 #include <boost/json.hpp>
 
@@ -55,10 +55,10 @@ std::variant<parsed_body, body_failure> parse_body(std::optional<std::string_vie
         // Only the start: it is never more than repeated in a fault.
         constexpr std::size_t shown = 8192;
         parsed_body out{true, nullptr};
-        out.value = boost::json::string(decode_utf8_replace(std::string(bytes.substr(0, shown))));
+        out.value = boost::json::string(core::to_utf8(std::string(bytes.substr(0, shown))));
         return out;
     }
-    if (!is_utf8(bytes)) {
+    if (!core::is_utf8(bytes)) {
         return unreadable();
     }
     auto parsed = parse_json(bytes);

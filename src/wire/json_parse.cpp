@@ -3,7 +3,7 @@
 // N19.7).
 #include "wire/json_parse.hpp"
 
-#include "wire/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <boost/json.hpp>
 
@@ -57,7 +57,7 @@ public:
     }
 
     bool too_big() const { return too_big_; }
-    json_fault fault() const { return {count_characters(text_.substr(0, fault_at_)), fault_text_}; }
+    json_fault fault() const { return {core::count_characters(text_.substr(0, fault_at_)), fault_text_}; }
 
 private:
     bool fail(std::size_t at, std::string_view text) {
@@ -90,10 +90,12 @@ private:
             return string(into.emplace_string());
         }
         if (at('{')) {
-            return object(into.emplace_object(), depth);
+            auto& object = into.emplace_object();
+            return items('}', [&] { return member(object, depth); });
         }
         if (at('[')) {
-            return array(into.emplace_array(), depth);
+            auto& array = into.emplace_array();
+            return items(']', [&] { return value(array.emplace_back(nullptr), depth + 1); });
         }
         return constant(into) || number(into) || fail(at_, no_value);
     }
@@ -118,43 +120,21 @@ private:
         return true;
     }
 
-    bool array(json::array& into, std::size_t depth) {
+    /// What stands between an opening bracket, where it begins, and `close`: items and commas.
+    template <class F>
+    bool items(char close, F item) {
         ++at_;
         skip_blanks();
-        if (at(']')) {
+        if (at(close)) {
             ++at_;
             return true;
         }
         for (;;) {
-            if (!value(into.emplace_back(nullptr), depth + 1)) {
+            if (!item()) {
                 return false;
             }
             skip_blanks();
-            if (at(']')) {
-                ++at_;
-                return true;
-            }
-            if (!at(',')) {
-                return fail(at_, no_comma);
-            }
-            ++at_;
-            skip_blanks();
-        }
-    }
-
-    bool object(json::object& into, std::size_t depth) {
-        ++at_;
-        skip_blanks();
-        if (at('}')) {
-            ++at_;
-            return true;
-        }
-        for (;;) {
-            if (!member(into, depth)) {
-                return false;
-            }
-            skip_blanks();
-            if (at('}')) {
+            if (at(close)) {
                 ++at_;
                 return true;
             }

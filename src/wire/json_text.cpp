@@ -1,6 +1,6 @@
 #include "wire/json_text.hpp"
 
-#include "wire/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <boost/json.hpp>
 
@@ -95,14 +95,14 @@ void append_string(std::string& out, std::string_view text) {
     std::size_t at = skip_plain(text, 0);
     while (at < text.size()) {
         const bool ascii = static_cast<unsigned char>(text[at]) < 0x80;
-        const auto sequence = ascii ? utf8_sequence{1, true} : next_sequence(text.substr(at));
+        const auto sequence = ascii ? core::utf8_sequence{1, true} : core::next_sequence(text.substr(at));
         if (ascii || !sequence.valid) {
             out.append(text.data() + copied, at - copied);
             copied = at + sequence.length;
             if (ascii) {
                 append_escape(out, text[at]);
             } else {
-                out.append(replacement);
+                out.append(core::replacement);
             }
         }
         at = skip_plain(text, at + sequence.length);

@@ -12,7 +12,7 @@ namespace sandboxd::wire {
 // serializer passes invalid bytes, NaN and Infinity through. Non-ASCII stays as it is, separators have no
 // blanks.
 
-/// A string literal; bytes that are no UTF-8 become U+FFFD as in decode_utf8_replace. One pass.
+/// A string literal; bytes that are no UTF-8 become U+FFFD as in core::to_utf8. One pass.
 void append_string(std::string& out, std::string_view text);
 
 void append_number(std::string& out, std::int64_t value);

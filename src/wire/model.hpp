@@ -1,5 +1,8 @@
 #pragma once
 
+// The wire room: JSON of every model that clients see, in and out. Pure functions over text: no sockets, no
+// clocks, no executor; safe from any thread.
+
 #include "wire/body.hpp"
 #include "wire/json_text.hpp"
 #include "wire/scalars.hpp"

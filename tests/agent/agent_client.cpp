@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -69,7 +70,8 @@ std::string read_proc(pid_t pid, const char* file) {
     return out.str();
 }
 
-agent_process::agent_process(std::vector<std::string> more, std::vector<std::string> environment) {
+agent_process::agent_process(std::vector<std::string> more, std::vector<std::string> environment,
+                             owner whose) {
     static std::atomic<int> counter{0};
     name_ = "sandboxd-agent-test-" + std::to_string(getpid()) + "-" + std::to_string(++counter);
     prctl(PR_SET_CHILD_SUBREAPER, 1); // whatever it leaves behind comes here and is seen
@@ -93,6 +95,7 @@ agent_process::agent_process(std::vector<std::string> more, std::vector<std::str
         envp.push_back(one.data());
     }
     envp.push_back(nullptr);
+    const bool change = whose == owner::nobody && geteuid() == 0;
     pid_ = fork();
     BOOST_REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
@@ -100,6 +103,14 @@ agent_process::agent_process(std::vector<std::string> more, std::vector<std::str
             fcntl(3, F_SETFD, 0);
         }
         dup2(listener, 3);
+        if (change) {
+            const int file = open(program.c_str(), O_PATH | O_CLOEXEC);
+            if (setgroups(0, nullptr) == 0 && setgid(65'534) == 0 && setuid(65'534) == 0) {
+                // By descriptor: that user may not be allowed to walk to the program.
+                execveat(file, "", argv.data(), envp.data(), AT_EMPTY_PATH);
+            }
+            _exit(98);
+        }
         execve(program.c_str(), argv.data(), envp.data());
         _exit(97);
     }

@@ -21,7 +21,10 @@ namespace sandboxd::agent::test {
 /// to leave; it is an error of the test if anything stays behind.
 class agent_process {
 public:
-    explicit agent_process(std::vector<std::string> more = {}, std::vector<std::string> environment = {});
+    enum class owner { as_is, nobody }; ///< nobody: where the test is root, a user without any right
+
+    explicit agent_process(std::vector<std::string> more = {}, std::vector<std::string> environment = {},
+                           owner whose = owner::as_is);
     ~agent_process();
     agent_process(const agent_process&) = delete;
     agent_process& operator=(const agent_process&) = delete;

@@ -113,6 +113,14 @@ BOOST_AUTO_TEST_CASE(utf8_is_told_from_what_only_looks_like_it) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(valid_utf8_is_not_copied) {
+    std::string text(1000, 'x');
+    text += "\xC3\xA9";
+    const char* const before = text.data();
+    const std::string after = core::to_utf8(std::move(text));
+    BOOST_TEST(static_cast<const void*>(after.data()) == static_cast<const void*>(before));
+}
+
 BOOST_AUTO_TEST_CASE(errors_have_names_and_say_what_the_system_said) {
     BOOST_TEST(name_of(errc::invalid) == std::string("invalid"));
     BOOST_TEST(name_of(errc::internal) == std::string("internal"));

@@ -10,6 +10,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
 
 using namespace sandboxd;
 using namespace std::chrono_literals;
@@ -173,4 +177,34 @@ BOOST_AUTO_TEST_CASE(a_shared_event_is_set_and_awaited_from_any_thread_without_a
     pool.join(); // hangs when a wake-up is lost
     BOOST_TEST(woken == 1000);
     BOOST_TEST(inside.inside() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_sets_a_shared_event_may_be_slower_than_the_waiters_context) {
+    // One setter for many contexts, each of which ends as soon as its wait has. Under the sanitizers a timer
+    // that outlives its context is noticed.
+    std::atomic<int> woken{0};
+    std::mutex mutex;
+    std::vector<std::shared_ptr<core::shared_event>> given;
+    std::jthread setter([&](const std::stop_token& over) {
+        while (!over.stop_requested()) {
+            std::vector<std::shared_ptr<core::shared_event>> mine;
+            {
+                const std::lock_guard lock(mutex);
+                mine.swap(given);
+            }
+            for (const auto& one : mine) {
+                one->set();
+            }
+        }
+    });
+    for (int i = 0; i < 2000; ++i) {
+        auto event = std::make_shared<core::shared_event>();
+        {
+            const std::lock_guard lock(mutex);
+            given.push_back(event);
+        }
+        asio::io_context context;
+        test::run(context, wait_in_turn(std::move(event), woken));
+    }
+    BOOST_TEST(woken == 2000);
 }

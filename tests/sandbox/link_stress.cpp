@@ -4,12 +4,13 @@
 #include "core/fd.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
+#include "net/connect.hpp"
 #include "protocol/handshake.hpp"
 #include "sandbox/agent_sandbox.hpp"
-#include "sandbox/local_stream.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 #include <sys/socket.h>
 
@@ -114,7 +115,7 @@ public:
         newest_.reset(::dup(ours.native_handle()));
         serving_.emplace_back([this](core::unique_fd channel) { agent_.serve(std::move(channel)); },
                               std::move(far));
-        co_return create_local_stream(std::move(ours));
+        co_return net::adopt(executor, core::unique_fd(ours.release()));
     }
     std::optional<command_user> default_user() const override { return std::nullopt; }
     bool alive() const noexcept override { return true; }

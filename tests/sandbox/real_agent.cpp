@@ -2,7 +2,7 @@
 
 #include "core/deadline.hpp"
 #include "core/random.hpp"
-#include "sandbox/local_stream.hpp"
+#include "net/connect.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -123,7 +123,7 @@ task<result<net::stream_ptr>> real_agent::connect(asio::any_io_executor executor
         newest_.reset(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
     }
     ++connections_;
-    co_return sandboxes::create_local_stream(std::move(socket));
+    co_return net::adopt(executor, core::unique_fd(socket.release()));
 }
 
 bool real_agent::cut() {

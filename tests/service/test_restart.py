@@ -3,6 +3,7 @@
 import http.client
 import os
 import random
+import socket
 import subprocess
 import threading
 import time
@@ -272,6 +273,23 @@ def test_on_shutdown_stop_ends_everything(services):
     # 2.16: no session is restored, but its token is still told from a stranger's (N16.4).
     assert session.request("GET").status == 404
     assert service.request("GET", "/sessions").json()["sessions"] == []
+
+
+def test_a_start_that_fails_leaves_the_sessions_alone(services):
+    service = services(on_shutdown="stop")
+    session = service.open()
+    session.sh("echo here >/workspace/f")
+    service.kill()
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", service.port))
+        taken.listen()
+        failed = subprocess.run([service.program, "--backend", "oci", "--listen", f"127.0.0.1:{service.port}"],
+                                capture_output=True, env=service.environment(), cwd="/", text=True, timeout=60)
+    assert failed.returncode == 1
+    assert str(service.port) in failed.stderr.splitlines()[-1]
+    service.start()
+    assert session.sh("cat /workspace/f") == "here\n"
 
 
 def test_term_lets_requests_in_flight_finish(services):

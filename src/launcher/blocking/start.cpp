@@ -1,10 +1,10 @@
 #include "launcher/blocking/files.hpp"
+#include "launcher/blocking/furnish.hpp"
 #include "launcher/blocking/host.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/blocking/staging.hpp"
 #include "launcher/bundle_config.hpp"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -21,93 +21,11 @@ namespace sandboxd::launcher::blocking {
 namespace {
 
 constexpr int backlog = 16;
-constexpr std::size_t max_accounts_file = 4 * 1024 * 1024;
 constexpr std::size_t max_complaint = 16 * 1024;
 constexpr auto time_to_undo = std::chrono::seconds(20);
 
-error start_failed(const std::string& what, error from) {
-    return {errc::start_failed, what.empty() ? std::move(from.message) : what + ": " + from.message};
-}
-
-/// A text of the image, "" when it is missing, odd or too long.
-std::string text_in_root(int root, const std::string& path) {
-    const auto fd = open_in_root(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    struct stat status{};
-    if (!fd || ::fstat(fd->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-        return {};
-    }
-    auto text = read_descriptor(fd->get(), path, max_accounts_file);
-    return text ? std::move(*text) : std::string();
-}
-
-/// Writes a file of /etc that the engines provide, unless the image has one with something in it.
-result<void> provide(int root, std::uint32_t uid_base, const char* name, const std::string& text) {
-    auto etc = make_directories_in_root(root, "etc", uid_base, uid_base);
-    if (!etc) {
-        return etc.error();
-    }
-    const auto fd =
-        open_in_root(etc->get(), name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
-    struct stat status{};
-    if (!fd || ::fstat(fd->get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != 0) {
-        return {}; // a link or something else of the image's own
-    }
-    if (::fchown(fd->get(), uid_base, uid_base) != 0 || ::fchmod(fd->get(), 0644) != 0 ||
-        ::write(fd->get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-        return os_error(std::string("/etc/") + name, errno);
-    }
-    return {};
-}
-
-/// The runtime reads these two inside the sandbox, with a plain open that a FIFO, or a link to what is only
-/// there once /proc and /dev are mounted, would hold for ever.
-result<void> check_accounts(int root) {
-    const auto etc = open_in_root(root, "/etc", O_PATH | O_DIRECTORY);
-    for (const std::string name : {"passwd", "group"}) {
-        struct stat status{};
-        if (!etc || ::fstatat(etc->get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            continue; // there may be none
-        }
-        const auto file = open_in_root(root, "/etc/" + name, O_PATH);
-        if (!file || ::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-            return error{errc::start_failed, "the image's /etc/" + name + " is no file"};
-        }
-    }
-    return {};
-}
-
-struct identity {
-    std::optional<account> user; ///< absent: root
-    std::string home;
-};
-
-result<identity> find_identity(int root, const start_sandbox& request, const image_config& image) {
-    const auto passwd = text_in_root(root, "/etc/passwd");
-    if (request.uid) {
-        return identity{account{*request.uid, *request.uid}, home_of(*request.uid, passwd)};
-    }
-    if (image.user.empty()) {
-        return identity{std::nullopt, home_of(0, passwd)};
-    }
-    const auto found = resolve_user(image.user, passwd, text_in_root(root, "/etc/group"));
-    if (!found) {
-        return found.error();
-    }
-    if (found->ids.uid >= ids_per_sandbox || found->ids.gid >= ids_per_sandbox) {
-        return error{errc::start_failed,
-                     "the image's user '" + image.user + "' is beyond the 65536 ids of a sandbox"};
-    }
-    return identity{found->ids == account{} ? std::nullopt : std::optional(found->ids), found->home};
-}
-
-/// True below the file systems that the runtime mounts over the root.
-bool is_mounted_over(std::string_view path) {
-    for (const std::string_view top : {"/tmp", "/dev", "/proc", "/sys"}) {
-        if (path.substr(0, top.size()) == top && (path.size() == top.size() || path[top.size()] == '/')) {
-            return true;
-        }
-    }
-    return false;
+error start_failed(error from) {
+    return {errc::start_failed, std::move(from.message)};
 }
 
 result<core::unique_fd> listen_in(int directory, const worker_context& context) {
@@ -148,7 +66,7 @@ private:
     result<void> claim_uids() {
         auto base = context_.ranges.claim(context_.owner(request_.slot));
         if (!base) {
-            return start_failed("", base.error());
+            return start_failed(base.error());
         }
         uid_base_ = *base;
         return write_uid_base(slot_.directory.get(), uid_base_);
@@ -183,23 +101,8 @@ private:
         if (work_dir_.empty()) {
             work_dir_ = "/";
         }
-        const auto owner = who_.user.value_or(account{});
-        if (!is_mounted_over(work_dir_)) {
-            auto made =
-                make_directories_in_root(root, work_dir_, uid_base_ + owner.uid, uid_base_ + owner.gid);
-            if (!made) {
-                return start_failed("the work directory " + work_dir_, made.error());
-            }
-        }
-        if (auto done = provide(root, uid_base_, "hostname", request_.hostname + "\n"); !done) {
-            return start_failed("", done.error());
-        }
-        if (auto done =
-                provide(root, uid_base_, "hosts",
-                        "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.1.1\t" +
-                            request_.hostname + "\n");
-            !done) {
-            return start_failed("", done.error());
+        if (auto done = furnish_root(root, uid_base_, who_, work_dir_, request_.hostname); !done) {
+            return start_failed(done.error());
         }
         return {};
     }
@@ -256,7 +159,7 @@ private:
     result<void> call_runtime() {
         auto listener = listen_in(slot_.directory.get(), context_);
         if (!listener) {
-            return start_failed("", listener.error());
+            return start_failed(listener.error());
         }
         // The log is a file of its own: the runtime's standard streams become the sandbox's.
         const auto complaints = area_.directory + "/log";
@@ -333,11 +236,11 @@ private:
     result<started> finish() {
         slot_state state{answer_.facts.pid, answer_.facts.start_ticks, boot_id(), uid_base_, who_.user};
         if (auto written = write_state(slot_.directory.get(), state); !written) {
-            return start_failed("", written.error());
+            return start_failed(written.error());
         }
         answer_.socket.reset(::openat(slot_.directory.get(), "agent.sock", O_PATH | O_CLOEXEC | O_NOFOLLOW));
         if (!answer_.socket) {
-            return start_failed("", os_error("agent.sock", errno));
+            return start_failed(os_error("agent.sock", errno));
         }
         const auto total = std::chrono::steady_clock::now() - began_;
         const auto us = [](auto time) {

@@ -2,18 +2,14 @@
 
 #include "core/event.hpp"
 #include "core/log.hpp"
-#include "sandbox/local_stream.hpp"
+#include "net/connect.hpp"
 
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <mutex>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <vector>
 
 namespace sandboxd::sandboxes::oci {
@@ -153,25 +149,12 @@ private:
         if (!alive()) {
             return error{errc::gone, "the sandbox has ended"};
         }
-        core::unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!fd) {
-            return os_error("a socket", errno);
-        }
         // Through the descriptor: no right to walk the state directory is needed, and no path is too long.
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        const auto path = "/proc/self/fd/" + std::to_string(socket_.get());
-        path.copy(address.sun_path, sizeof address.sun_path - 1);
-        if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-            return os_error("connecting to the agent of " + slot_, errno);
+        auto made = net::connect_unix(executor, "/proc/self/fd/" + std::to_string(socket_.get()));
+        if (!made) {
+            return error{made.error().code, "the agent of " + slot_ + ": " + made.error().message};
         }
-        boost::system::error_code failed;
-        asio::local::stream_protocol::socket made(executor);
-        made.assign(asio::local::stream_protocol(), fd.release(), failed);
-        if (failed) {
-            return os_error("connecting to the agent of " + slot_, failed.value());
-        }
-        return create_local_stream(std::move(made));
+        return made;
     }
 
     std::shared_ptr<launcher::client> launcher_;
