@@ -143,20 +143,38 @@ def memory(service, table, quick):
     table.add("  of it in the service", f"{grown / MIB:.3f} MiB")
 
 
-def bundle(directory, box):
-    """A bundle with the walls of our sandboxes, for the runtime alone."""
-    subprocess.run(["runc", "spec"], cwd=directory, check=True)
-    config = json.loads((directory / "config.json").read_text())
-    config["process"]["terminal"] = False
+def shipped_config(scratch):
+    """The runtime's configuration as the service writes it, caught on its way by a runtime of that name in front."""
+    caught, front = scratch / "caught.json", scratch / "front"
+    front.mkdir()
+    real = shutil.which("runc")
+    (front / "runc").write_text("#!/bin/sh\n"
+                                f"for word; do [ \"$last\" != --bundle ] || cp \"$word/config.json\" '{caught}'; last=$word; done\n"
+                                f"exec {real} \"$@\"\n")
+    (front / "runc").chmod(0o755)
+    path = os.environ["PATH"]
+    service = Service(ROOT / "build/release/sandboxd", runtimes=f"box=dir:{scratch}/box")
+    try:
+        os.environ["PATH"] = f"{front}:{path}"
+        service.start()
+        service.open().close()
+        service.stop()
+    finally:
+        os.environ["PATH"] = path
+        service.discard()
+    return json.loads(caught.read_text())
+
+
+def bundle(directory, config, box, with_filter):
+    """The same bundle for the runtime alone: a plain root, `sleep` in the agent's place."""
+    directory.mkdir()
+    config = json.loads(json.dumps(config))
+    config["root"]["path"] = str(box)
     config["process"]["args"] = ["sleep", "1000"]
-    config["process"]["env"] = ["PATH=/bin"]
-    config["root"] = {"path": str(box), "readonly": False}
-    config["linux"]["namespaces"] = [{"type": kind} for kind in
-                                     ("pid", "network", "ipc", "uts", "mount", "cgroup", "user")]
-    identity = [{"containerID": 0, "hostID": 0x20000000, "size": 65536}]
-    config["linux"]["uidMappings"] = config["linux"]["gidMappings"] = identity
-    config["linux"]["resources"] = {"memory": {"limit": 1 << 30, "swap": 1 << 30}, "pids": {"limit": 512},
-                                    "cpu": {"quota": 200000, "period": 100000}, "devices": [{"allow": False, "access": "rwm"}]}
+    config["mounts"] = [mount for mount in config["mounts"] if "agent" not in mount["destination"]]
+    config["linux"]["cgroupsPath"] = f"/sandboxd-bench/{os.getpid()}"
+    if not with_filter:
+        del config["linux"]["seccomp"]
     (directory / "config.json").write_text(json.dumps(config))
 
 
@@ -172,22 +190,26 @@ def runtime_alone(directory, state, number):
 
 
 def opening(service, table, scratch, quick):
-    """Open and first command beside `runc run --detach` of the same kind of bundle, in turns."""
-    directory, state = scratch / "bundle", scratch / "runc"
-    directory.mkdir()
+    """Open and first command beside `runc run --detach` of the same bundle, in turns."""
+    state = scratch / "runc"
     os.chmod(scratch, 0o755)
-    bundle(directory, scratch / "box")
-    ours, alone = [], []
+    config = shipped_config(scratch)
+    same, bare = scratch / "same", scratch / "bare"
+    bundle(same, config, scratch / "box", True)
+    bundle(bare, config, scratch / "box", False)
+    ours, alone, unfiltered = [], [], []
     for number in range(10 if quick else 30):
-        alone.append(runtime_alone(directory, state, number))
+        alone.append(runtime_alone(same, state, number))
         begin = time.perf_counter()
         session = service.open(runtime="box")
         session.sh("true")
         ours.append((time.perf_counter() - begin) * 1000)
         session.close()
+        unfiltered.append(runtime_alone(bare, state, number))
     mine, base = statistics.median(ours), statistics.median(alone)
     table.add("open and first command, p50", f"{mine:.1f} ms", f"{base:.1f} ms", "runc run", "<= runc + 20 ms",
               mine <= base + 20)
+    table.add("  the runtime alone, without system-call filter", "", f"{statistics.median(unfiltered):.1f} ms", "runc run")
     table.add("  slowest", f"{max(ours):.1f} ms", f"{max(alone):.1f} ms", "runc run")
 
 

@@ -62,12 +62,15 @@ void read_nothing(const wire::parsed_body&, wire::fault_list&) {}
 task<bool> admit_service(call& c, bool with_body, reader read) {
     const auto token = c.x.head().header(token_header);
     const bool trusted = token && c.on.sessions.is_service(*token);
-    std::optional<wire::parsed_body> body = wire::parsed_body{};
+    std::optional<wire::parsed_body> body;
     if (with_body) {
+        // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, trusted);
         if (!body) {
             co_return false;
         }
+    } else {
+        body.emplace();
     }
     if (!trusted) {
         co_await c.x.answer().send(unauthorized());
@@ -88,12 +91,15 @@ task<bool> admit_session(call& c, bool with_body, reader read) {
     wire::fault_list faults;
     const bool well_formed = wire::check_session_id(id, faults);
     const auth::scope scope = token && well_formed ? c.on.sessions.authorize(*token, id) : auth::scope::none;
-    std::optional<wire::parsed_body> body = wire::parsed_body{};
+    std::optional<wire::parsed_body> body;
     if (with_body) {
+        // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, scope != auth::scope::none);
         if (!body) {
             co_return false;
         }
+    } else {
+        body.emplace();
     }
     if (well_formed) {
         if (auto refusal = refused(c, id, scope)) {

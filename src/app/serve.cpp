@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <malloc.h>
 #include <sys/stat.h>
 
 // The order of a start: what needs root and a single thread first (state directory, launcher, giving up
@@ -85,9 +86,21 @@ result<void> prepare_and_run(const settings& config) {
     return run_service(config, **state, std::move(*launcher));
 }
 
+/// Large bodies and answers are mapped and given back one by one: with the allocator's moving thresholds one
+/// big request would leave its memory with this process for ever.
+void bound_the_heap() {
+    constexpr int map_from = 256 * 1024;
+    constexpr int trim_above = 4 * 1024 * 1024;
+    constexpr int arenas = 4;
+    ::mallopt(M_MMAP_THRESHOLD, map_from);
+    ::mallopt(M_TRIM_THRESHOLD, trim_above);
+    ::mallopt(M_ARENA_MAX, arenas);
+}
+
 } // namespace
 
 int serve(const settings& config) {
+    bound_the_heap();
     core::log::set_level(config.log_level);
     core::log::set_format(config.log_format);
     ignore_broken_pipes();

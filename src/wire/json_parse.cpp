@@ -304,7 +304,9 @@ std::variant<json::value, json_fault, json_too_big> parse_json(std::string_view 
         text.remove_prefix(mark.size());
     }
     parser from(text);
-    json::value out;
+    // In few large blocks that go back to the system as one, not in a million small ones that stay with the
+    // heap.
+    json::value out(json::make_shared_resource<json::monotonic_resource>());
     if (from.document(out)) {
         return out;
     }

@@ -24,6 +24,16 @@ def test_show_4_200_mb_of_output_cost_less_than_20_mb(service, session):
     assert service.peak_rss() - before < 20 * MB
 
 
+def test_the_memory_of_a_large_request_is_given_back(service, session):
+    session.exec("true")
+    before = service.rss()
+    # Refused by its type, but read and parsed first.
+    answer = session.request("POST", "/exec", {"command": ["x" * 1000] * 30_000}, deadline=60)
+    assert answer.status == 422
+    until(lambda: service.rss() - before < 20 * MB, seconds=10,
+          what=f"the memory to be given back: {(service.rss() - before) // MB} MB more than before")
+
+
 def test_show_4_64_sleeping_commands_leave_health_answering(service, session):
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
         watch = Stopwatch()
