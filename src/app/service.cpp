@@ -19,6 +19,7 @@
 #include "tls/context.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -27,7 +28,9 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 namespace sandboxd::app {
@@ -91,13 +94,24 @@ private:
 
     /// Up to here a stop signal ends the program at once, as a crash would; nothing was promised to anybody.
     task<result<void>> serve_until_told() {
+        using namespace asio::experimental::awaitable_operators;
         stop_signals signals(co_await asio::this_coro::executor);
         if (auto opened = open_doors(); !opened) {
             co_return opened.error();
         }
-        const std::string signal = co_await signals.next();
-        core::log::info("{}: stopping, at most {} s for what is under way", signal, config_.shutdown_grace);
-        co_return result<void>();
+        const auto lost = launcher_->lost();
+        const auto first = co_await (signals.next() || lost->wait());
+        if (const auto* signal = std::get_if<std::string>(&first)) {
+            core::log::info("{}: stopping, at most {} s for what is under way", *signal,
+                            config_.shutdown_grace);
+            co_return result<void>();
+        }
+        // Sessions answer on, but none can be opened or removed: better to be started again, which finds them
+        // all.
+        core::log::error(
+            "the launcher process has ended: stopping, so that the service can be started again");
+        co_return error{errc::unavailable,
+                        "the launcher process has ended; sessions and their sandboxes stand: start again"};
     }
 
     task<result<void>> start() {

@@ -101,6 +101,8 @@ public:
         co_return take<host_features>(std::move(got));
     }
 
+    std::shared_ptr<core::shared_event> lost() const override { return lost_; }
+
     task<void> close() override {
         running_.close();
         asio::dispatch(strand_, [self = shared_from_this()] {
@@ -236,6 +238,7 @@ private:
             waiting->answer = reply{gone(), {}};
             waiting->answered.set();
         }
+        lost_->set();
     }
 
     template <class T>
@@ -271,6 +274,7 @@ private:
     std::mutex mutex_;
     bool closed_ = false;
     std::map<std::uint64_t, std::shared_ptr<pending>> pending_;
+    std::shared_ptr<core::shared_event> lost_ = std::make_shared<core::shared_event>();
     core::gate running_;
 };
 

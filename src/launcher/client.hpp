@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/event.hpp"
 #include "core/fd.hpp"
 #include "launcher/requests.hpp"
 #include "sandboxd/sandbox.hpp"
@@ -37,6 +38,10 @@ public:
     /// The image's key for start_sandbox. Progress goes to the log.
     [[nodiscard]] virtual task<result<std::string>> import(std::string reference) = 0;
     [[nodiscard]] virtual task<result<host_features>> probe() = 0;
+
+    /// Set once the launcher has left, whether by close() or because it was killed; nothing can be started
+    /// then.
+    [[nodiscard]] virtual std::shared_ptr<core::shared_event> lost() const = 0;
 
     /// Closes the socket: the launcher finishes what is in progress and leaves; requests end with
     /// errc::unavailable. Returns when nothing of this object runs any more. Idempotent.

@@ -60,6 +60,7 @@ task<void> open_into(std::shared_ptr<sandbox_builder> builder, sandbox_spec spec
 class counting_client final : public launcher::client {
 public:
     explicit counting_client(std::shared_ptr<launcher::client> real) : real_(std::move(real)) {}
+    std::shared_ptr<core::shared_event> lost() const override { return real_->lost(); }
 
     task<result<launcher::live_sandbox>> start(launcher::start_sandbox request,
                                                std::chrono::milliseconds deadline) override {

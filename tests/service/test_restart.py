@@ -3,10 +3,12 @@
 import http.client
 import os
 import random
+import signal
 import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -236,9 +238,19 @@ def test_kill_9_while_opening_leaves_no_orphan(services, count, seed):
     until(lambda: sandboxes_of(service.directory) == set(), what="no sandbox left")
 
 
-def test_a_sandbox_that_died_meanwhile_is_told_so(lasting):
-    import signal
+def test_without_its_launcher_the_service_leaves_and_the_next_start_finds_all(lasting):
+    session = lasting.open()
+    children = Path(f"/proc/{lasting.pid}/task/{lasting.pid}/children").read_text().split()
+    assert len(children) == 1
+    os.kill(int(children[0]), signal.SIGKILL)
+    assert lasting.process.wait(20) == 1
+    assert "the launcher process has ended" in lasting.tail()
+    lasting.start()
+    assert session.sh("echo works") == "works\n"
+    assert session.close().status == 204
 
+
+def test_a_sandbox_that_died_meanwhile_is_told_so(lasting):
     from harness.host import sandbox_init
     mark = marker()
     session = lasting.open()
