@@ -171,6 +171,7 @@ def bundle(directory, config, box, with_filter):
     config = json.loads(json.dumps(config))
     config["root"]["path"] = str(box)
     config["process"]["args"] = ["sleep", "1000"]
+    config["process"]["cwd"] = "/"
     config["mounts"] = [mount for mount in config["mounts"] if "agent" not in mount["destination"]]
     config["linux"]["cgroupsPath"] = f"/sandboxd-bench/{os.getpid()}"
     if not with_filter:
