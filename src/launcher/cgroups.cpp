@@ -4,7 +4,9 @@
 #include "launcher/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace sandboxd::launcher {
@@ -128,11 +130,20 @@ cgroup_reader::cgroup_reader(const cgroup_layout& layout, std::string_view path)
     : unified_(layout.is_unified()),
       memory_(layout.directory("memory", path)),
       pids_(layout.directory("pids", path)),
-      cpu_(layout.directory("cpuacct", path)) {}
+      cpu_(layout.directory("cpuacct", path)) {
+    if (!memory_.empty()) {
+        const auto file = memory_ + (unified_ ? "/memory.events" : "/memory.oom_control");
+        oom_file_.reset(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    }
+}
 
 std::optional<std::uint64_t> cgroup_reader::oom_kills() const {
-    const auto text = text_of(memory_, unified_ ? "memory.events" : "memory.oom_control");
-    return text ? flat_keyed_value(*text, "oom_kill") : std::nullopt;
+    std::array<char, 512> text; // six short lines at most
+    const auto size = oom_file_ ? ::pread(oom_file_.get(), text.data(), text.size(), 0) : -1;
+    if (size <= 0) {
+        return std::nullopt;
+    }
+    return flat_keyed_value({text.data(), static_cast<std::size_t>(size)}, "oom_kill");
 }
 
 std::optional<std::uint64_t> cgroup_reader::cpu_nanoseconds() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/fd.hpp"
 #include "sandboxd/sandbox.hpp"
 
 #include <chrono>
@@ -56,6 +57,7 @@ private:
 
     bool unified_ = false;
     std::string memory_, pids_, cpu_; ///< directories
+    core::unique_fd oom_file_;        ///< kept open: asked before every command
     std::mutex mutex_;
     std::optional<std::uint64_t> last_cpu_;
     std::chrono::steady_clock::time_point last_at_;

@@ -85,6 +85,8 @@ BOOST_AUTO_TEST_CASE(usage_of_version_1) {
     write("/cpuacct" + slot + "/cpuacct.usage", "1000000000\n");
     cgroup_reader reader(layout, path);
     BOOST_TEST(*reader.oom_kills() == 3U);
+    write("/memory" + slot + "/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+    BOOST_TEST(*reader.oom_kills() == 4U); // read anew each time
     const std::chrono::steady_clock::time_point begin(100s);
     const auto first = reader.sample(begin);
     BOOST_REQUIRE(first.has_value());
