@@ -73,7 +73,8 @@ def sandbox_init(pid):
 
 
 def sandboxes_of(directory):
-    """The sandboxes of a service, as their pid namespaces: told by mounts that lie in the service's directory."""
+    """The sandboxes of a service, as their pid namespaces: told by their cgroups, which name the service's UUID."""
+    mark = "/sandboxd/" + (Path(directory) / "state/uuid").read_text().split("-")[0] + "/"
     own = os.readlink("/proc/self/ns/pid")
     found = set()
     for entry in os.listdir("/proc"):
@@ -81,7 +82,7 @@ def sandboxes_of(directory):
             continue
         try:
             namespace = os.readlink(f"/proc/{entry}/ns/pid")
-            if namespace != own and str(directory) in Path(f"/proc/{entry}/mountinfo").read_text(errors="replace"):
+            if namespace != own and mark in Path(f"/proc/{entry}/cgroup").read_text(errors="replace"):
                 found.add(namespace)
         except OSError:
             continue
