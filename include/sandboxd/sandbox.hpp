@@ -77,14 +77,68 @@ struct usage_sample {
 struct file_entry {
     std::string name;
     std::string path;
-    bool is_dir = false;
+    bool is_dir = false; ///< a real directory, not a link to one
     std::optional<std::uint64_t> size;
+};
+
+/// A file read whole, or the reason it was not.
+struct file_content {
+    std::string bytes; ///< empty when over_limit
+    bool over_limit = false;
+    std::optional<std::uint64_t> size; ///< with over_limit: when it was known before the body was transferred
+};
+
+/// Contract 3.6, on bytes: `old_text` is replaced where it stands, every other byte stays ("Decided" 11: the
+/// exact bytes first, then, in a file whose line ends are all CRLF, both texts with CRLF).
+struct edit_request {
+    std::string path;
+    std::string old_text;
+    std::string new_text;
+    bool replace_all = false;
+    std::uint64_t max_bytes = 0; ///< a larger file is refused (over_limit)
+    /// The file's name says it is text (contract 3.3.3 a): else one that isn't (3.3.3 c) is refused (binary).
+    bool any_bytes = false;
+};
+
+/// Applied when `occurrences` is 1, or more with replace_all; nothing was written otherwise.
+struct edit_result {
+    std::uint64_t occurrences = 0;
+    bool empty = false; ///< the file has no bytes: contract 3.6 calls that missing
+    bool binary = false;
+    bool over_limit = false;
+    std::optional<std::uint64_t> size; ///< with over_limit
+};
+
+/// Complete unless `truncated` (the bounds are the implementation's: entries, bytes, time). Sorted as
+/// contract 3.8 and 3.9 say.
+struct file_listing {
+    std::vector<file_entry> entries;
+    bool truncated = false;
+};
+
+/// Contract 3.9; `path` is the root as the client gave it, "." for the work directory.
+struct glob_request {
+    std::string pattern;
+    std::string path;
+};
+
+/// Contract 3.10; `path` as above.
+struct grep_request {
+    std::string pattern; ///< a POSIX basic regular expression
+    std::string path;
+    std::optional<std::string> glob; ///< limits files by base name
+    bool ignore_hidden = false;      ///< hidden below the root, not the root itself
 };
 
 struct grep_match {
     std::string path;
     std::uint64_t line_number = 0;
     std::string line;
+};
+
+struct grep_result {
+    std::vector<grep_match> matches;
+    bool truncated = false;
 };
 
 /// What a session holds: a place where commands run and files live. Implementations are safe to call from any
@@ -113,13 +167,22 @@ public:
     /// 5 s later. An id that runs nothing is no error.
     virtual task<void> stop_run(std::string run_id);
 
-    virtual task<result<std::string>> read_bytes(std::string path, std::uint64_t max_bytes);
+    // The file operations (contract 3.3 to 3.10). Relative paths start at the work directory. What is wrong
+    // with a file is an error: not_found (it, or a directory on its way, is missing), invalid (a directory,
+    // FIFO, socket or device where a file is wanted; a bad pattern), denied, io (anything else of the
+    // operating system's). `message` is then a short cause for a person ("Is a directory"), without the path
+    // and without host paths. None waits on a FIFO or a device.
+
+    virtual task<result<file_content>> read(std::string path, std::uint64_t max_bytes);
+    /// Makes missing parents. "Decided" 10: through a link to its target, an existing file keeps its mode and
+    /// owner, a new one is 0644; old content or new, never a part.
     virtual task<result<void>> write(std::string path, std::string content);
+    virtual task<result<edit_result>> edit(edit_request request);
+    /// A regular file, links followed.
     virtual task<result<bool>> exists(std::string path);
-    virtual task<result<std::vector<file_entry>>> ls(std::string path);
-    virtual task<result<std::vector<file_entry>>> glob(std::string pattern, std::string path);
-    virtual task<result<std::vector<grep_match>>> grep(std::string pattern, std::string path,
-                                                       std::string glob, bool ignore_hidden);
+    virtual task<result<file_listing>> ls(std::string path);
+    virtual task<result<file_listing>> glob(glob_request request);
+    virtual task<result<grep_result>> grep(grep_request request);
 
     /// A sample of what the sandbox uses now; errc::unsupported where it can't be told.
     virtual task<result<usage_sample>> usage();

@@ -18,7 +18,7 @@ task<void> sandbox::stop_run(std::string) {
     co_return;
 }
 
-task<result<std::string>> sandbox::read_bytes(std::string, std::uint64_t) {
+task<result<file_content>> sandbox::read(std::string, std::uint64_t) {
     co_return cannot(*this, "read files");
 }
 
@@ -26,19 +26,23 @@ task<result<void>> sandbox::write(std::string, std::string) {
     co_return cannot(*this, "write files");
 }
 
+task<result<edit_result>> sandbox::edit(edit_request) {
+    co_return cannot(*this, "edit files");
+}
+
 task<result<bool>> sandbox::exists(std::string) {
     co_return cannot(*this, "look up files");
 }
 
-task<result<std::vector<file_entry>>> sandbox::ls(std::string) {
+task<result<file_listing>> sandbox::ls(std::string) {
     co_return cannot(*this, "list files");
 }
 
-task<result<std::vector<file_entry>>> sandbox::glob(std::string, std::string) {
+task<result<file_listing>> sandbox::glob(glob_request) {
     co_return cannot(*this, "find files");
 }
 
-task<result<std::vector<grep_match>>> sandbox::grep(std::string, std::string, std::string, bool) {
+task<result<grep_result>> sandbox::grep(grep_request) {
     co_return cannot(*this, "search files");
 }
 
