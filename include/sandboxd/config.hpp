@@ -103,4 +103,47 @@ struct settings {
     std::int64_t shutdown_grace = 10; ///< s
 };
 
+/// One field of a change: absent leaves alone, none clears (contract 1.4.2).
+template <class T>
+struct change_to {
+    bool given = false;
+    std::optional<T> value;
+
+    friend bool operator==(const change_to&, const change_to&) = default;
+};
+
+/// What of a runtime can be changed while the service runs.
+struct runtime_change {
+    change_to<std::string> mem_limit;
+    change_to<std::string> memswap_limit;
+    change_to<double> cpus;
+    change_to<std::int64_t> cpu_shares;
+    change_to<std::int64_t> pids_limit;
+
+    friend bool operator==(const runtime_change&, const runtime_change&) = default;
+};
+
+/// What `PUT /policy` and the overrides file can change (contract 1.4.2, 2.14), and nothing else.
+struct policy_change {
+    change_to<std::string> default_runtime;
+    change_to<std::int64_t> max_sessions;
+    change_to<std::int64_t> max_open_sessions;
+    change_to<std::int64_t> max_sessions_per_tenant;
+    change_to<std::int64_t> evict_idle_after;
+    change_to<std::int64_t> idle_timeout;
+    change_to<std::int64_t> execute_timeout;
+    change_to<std::int64_t> max_read_bytes;
+    change_to<std::int64_t> workspace_ttl;
+    change_to<std::int64_t> container_ttl;
+    change_to<std::string> mem_limit;
+    change_to<std::string> memswap_limit;
+    change_to<double> cpus;
+    change_to<std::int64_t> cpu_shares;
+    change_to<std::int64_t> pids_limit;
+    change_to<std::string> tmpfs_size;
+    std::map<std::string, runtime_change> runtimes; ///< by alias
+
+    friend bool operator==(const policy_change&, const policy_change&) = default;
+};
+
 } // namespace sandboxd

@@ -199,7 +199,8 @@ public:
     virtual void on_death(std::function<void()> callback) = 0;
 
     /// Ends the sandbox: TERM, then KILL. Never fails, idempotent. Pending operations end with errc::gone.
-    /// `purge` also removes what outlives a stop (a kept layer or container).
+    /// A sandbox built with sandbox_spec::keep leaves what it changed outside the workspace in its slot
+    /// (adopted ones too); `purge` removes that as well. The slot's record is the caller's to drop.
     virtual task<void> stop(bool purge) = 0;
 
     /// What adopt() needs to find this sandbox again after a restart of the service (sandbox_builder below).
@@ -217,6 +218,14 @@ struct sandbox_limits {
     std::optional<std::string> tmpfs_size; ///< options of /tmp as contract 4.2: "64m"
 };
 
+/// What a sandbox leaves in its slot at a stop without purge (SANDBOXD_PERSIST_CONTAINERS).
+enum class keeping {
+    nothing,
+    layer, ///< what it changed outside the workspace; build() in a slot that holds such a layer finds it
+           ///< again
+    kept,  ///< the same, but build() fails with errc::gone where the slot holds none
+};
+
 /// Everything a builder needs; resolved from the service's settings and the runtime's entry when the session
 /// opens.
 struct sandbox_spec {
@@ -229,6 +238,7 @@ struct sandbox_spec {
     std::optional<std::string> workspace_dir; ///< host directory bound at work_dir, `<root>/<id>/workspace`
     std::optional<std::uint32_t> uid;         ///< the command's user; the image's own when unset
     std::vector<std::pair<std::string, std::string>> env; ///< contract 4.3 and the runtime's own
+    keeping keep = keeping::nothing;
 };
 
 /// A place claimed for a sandbox, committed to the store before anything is started, so that a crash leaves
@@ -256,7 +266,8 @@ public:
     virtual task<result<slot_record>> prepare(const sandbox_spec& spec) = 0;
 
     /// Starts a sandbox in a slot whose record is committed. On failure (errc::start_failed, message fit for
-    /// the 502) nothing of it is left but the slot itself, which the caller removes.
+    /// the 502) nothing of it is left but the slot itself, which the caller removes, and a layer that was
+    /// kept in it.
     virtual task<result<std::shared_ptr<sandbox>>> build(sandbox_spec spec, slot_record slot) = 0;
 
     /// Finds the sandbox of a slot again after a restart of the service. errc::gone when it has ended
@@ -266,7 +277,7 @@ public:
     /// Removes all that is left of a slot, running or not. Idempotent.
     virtual task<result<void>> remove(slot_record slot) = 0;
 
-    /// The slots of this service that exist on the host, known to the store or not.
+    /// The slots of this service that exist on the host, known to the store or not, running or kept.
     virtual task<result<std::vector<slot_record>>> owned() = 0;
 };
 
