@@ -6,6 +6,7 @@
 #include "auth/tokens.hpp"
 #include "core/clock.hpp"
 #include "core/gate.hpp"
+#include "core/io_threads.hpp"
 #include "core/log.hpp"
 #include "core/offload.hpp"
 #include "http/server.hpp"
@@ -29,9 +30,7 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <thread>
 #include <variant>
-#include <vector>
 
 namespace sandboxd::app {
 
@@ -66,21 +65,13 @@ public:
             outcome = std::move(answer);
         };
         asio::co_spawn(asio::make_strand(context_), live(), std::move(done));
-        run_threads();
+        // An exception that comes out of a thread is a bug, and half a service must not go on: it ends the
+        // program, and the next start finds the sessions as after any crash.
+        core::run_context(context_, static_cast<unsigned>(config_.io_threads));
         return outcome;
     }
 
 private:
-    /// An exception that comes out of a thread is a bug, and half a service must not go on: it ends the
-    /// program, and the next start finds the sessions as after any crash.
-    void run_threads() noexcept {
-        std::vector<std::jthread> others;
-        for (std::int64_t i = 1; i < config_.io_threads; ++i) {
-            others.emplace_back([this] { context_.run(); });
-        }
-        context_.run();
-    }
-
     task<result<void>> live() {
         auto served = co_await start();
         if (served) {

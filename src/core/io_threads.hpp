@@ -1,0 +1,26 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+
+namespace sandboxd::core {
+
+/// When another thread is worth its wake-ups. The defaults are the service's; tests make them small.
+struct io_thread_rules {
+    std::chrono::milliseconds look{20};  ///< between two looks at what the threads do
+    std::chrono::milliseconds stay{100}; ///< a thread that has joined looks again after that
+    /// The share of its time that every thread inside runs or waits for a processor: the next one joins.
+    double busy = 0.6;
+};
+
+/// Runs the context until it has no more work or is stopped, on at most `most` threads, this one among them.
+///
+/// One thread runs it while that keeps up; another joins when those that are in are busy, and leaves when
+/// they no longer are. For several threads in one context pass the events from one to the next and wake each
+/// other for it, which costs a small command a tenth of its time and a host with two cores part of its rate.
+///
+/// A handler that throws ends the program (a bug: see spawn.hpp).
+void run_context(boost::asio::io_context& context, unsigned most, const io_thread_rules& rules = {}) noexcept;
+
+} // namespace sandboxd::core

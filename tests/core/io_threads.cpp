@@ -1,0 +1,92 @@
+#include "core/io_threads.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <thread>
+
+using namespace sandboxd;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr core::io_thread_rules quick{.look = 2ms, .stay = 5ms, .busy = 0.6};
+
+void spin_until(const std::atomic<bool>& flag) {
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while (!flag && std::chrono::steady_clock::now() < limit) {
+    }
+}
+} // namespace
+
+namespace {
+/// The threads that a hundred small pieces of work ran on.
+std::set<std::thread::id> threads_of_light_work() {
+    boost::asio::io_context context(4);
+    std::set<std::thread::id> seen;
+    boost::asio::steady_timer timer(context);
+    int left = 100;
+    std::function<void()> again = [&] {
+        seen.insert(std::this_thread::get_id());
+        if (--left > 0) {
+            timer.expires_after(1ms);
+            timer.async_wait([&](boost::system::error_code) { again(); });
+        }
+    };
+    boost::asio::post(context, again);
+    core::run_context(context, 4, {.look = 50ms, .stay = 5ms, .busy = 0.9});
+    BOOST_TEST(left == 0);
+    return seen;
+}
+} // namespace
+
+BOOST_AUTO_TEST_CASE(light_work_stays_on_the_calling_thread) {
+    // Where the machine is overloaded a thread that waits for a processor counts as busy: then once more.
+    std::set<std::thread::id> seen;
+    for (int i = 0; i < 20 && seen.size() != 1; ++i) {
+        seen = threads_of_light_work();
+    }
+    BOOST_TEST_REQUIRE(seen.size() == 1U);
+    BOOST_TEST((*seen.begin() == std::this_thread::get_id()));
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_thread_gets_help_and_so_do_two) {
+    boost::asio::io_context context(4);
+    std::atomic<bool> first{false};
+    std::atomic<bool> second{false};
+    std::atomic<bool> third{false};
+    // Each can end only on a thread of its own.
+    boost::asio::post(context, [&] { spin_until(first); });
+    boost::asio::post(context, [&] {
+        boost::asio::post(context, [&] {
+            third = true;
+            second = true;
+            first = true;
+        });
+        spin_until(second);
+    });
+    core::run_context(context, 3, quick);
+    BOOST_TEST(third);
+}
+
+BOOST_AUTO_TEST_CASE(one_thread_runs_everything_where_one_is_asked_for) {
+    boost::asio::io_context context(1);
+    int ran = 0;
+    for (int i = 0; i < 10; ++i) {
+        boost::asio::post(context, [&] { ++ran; });
+    }
+    core::run_context(context, 1, quick);
+    BOOST_TEST(ran == 10);
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_context_lets_all_threads_go) {
+    boost::asio::io_context context(3);
+    const auto work = boost::asio::make_work_guard(context);
+    boost::asio::steady_timer timer(context, 20ms);
+    timer.async_wait([&](boost::system::error_code) { context.stop(); });
+    core::run_context(context, 3, quick);
+    BOOST_TEST(context.stopped());
+}
