@@ -1,0 +1,48 @@
+#include "hostfs/blocking/directory.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sandboxd::hostfs::blocking {
+
+namespace {
+
+// struct linux_dirent64, which no header declares.
+constexpr std::size_t length_at = 16;
+constexpr std::size_t type_at = 18;
+constexpr std::size_t name_at = 19;
+
+} // namespace
+
+directory_reader::directory_reader(int directory)
+    : directory_(directory), block_(std::make_unique_for_overwrite<char[]>(block_size)) {} // NOLINT
+
+os_result<std::optional<directory_reader::entry>> directory_reader::next() {
+    for (;;) {
+        if (at_ == size_) {
+            const auto got = ::syscall(SYS_getdents64, directory_, block_.get(), block_size);
+            if (got < 0) {
+                return os_code(errno);
+            }
+            if (got == 0) {
+                return std::optional<entry>();
+            }
+            size_ = static_cast<std::size_t>(got);
+            at_ = 0;
+        }
+        const char* const record = block_.get() + at_;
+        std::uint16_t length = 0;
+        std::memcpy(&length, record + length_at, sizeof length);
+        at_ += length;
+        const std::string_view name(record + name_at);
+        if (name != "." && name != "..") {
+            return std::optional(entry{name, static_cast<unsigned char>(record[type_at])});
+        }
+    }
+}
+
+} // namespace sandboxd::hostfs::blocking

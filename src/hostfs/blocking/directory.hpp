@@ -1,0 +1,33 @@
+#pragma once
+
+#include "hostfs/blocking/walk.hpp"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace sandboxd::hostfs::blocking {
+
+/// The names in an open directory, in the file system's order, without "." and "..": read a block at a time,
+/// so that looking at a few names of a huge directory costs no more than a few (contract N7.1).
+class directory_reader {
+public:
+    explicit directory_reader(int directory);
+
+    struct entry {
+        std::string_view name;  ///< valid until the next call
+        unsigned char type = 0; ///< DT_...; DT_UNKNOWN where the file system doesn't say
+    };
+    /// Nothing at the end.
+    [[nodiscard]] os_result<std::optional<entry>> next();
+
+private:
+    static constexpr std::size_t block_size = 32 * 1024;
+
+    int directory_;
+    std::unique_ptr<char[]> block_; // NOLINT: bytes as the kernel lays them out
+    std::size_t size_ = 0;
+    std::size_t at_ = 0;
+};
+
+} // namespace sandboxd::hostfs::blocking
