@@ -1,0 +1,68 @@
+"""scripts/quickstart: the README's first command, its printed lines, its end."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def quickstart(home, *arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOXD_")}
+    environment["SANDBOXD_QUICKSTART_DIR"] = str(home)
+    return subprocess.run(["scripts/quickstart", *arguments], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=900)
+
+
+@pytest.fixture
+def started(tmp_path):
+    home = tmp_path / "quickstart"
+    done = quickstart(home)
+    try:
+        yield home, done
+    finally:
+        ended = quickstart(home, "--stop")
+    assert ended.returncode == 0, ended.stderr
+    assert not (home / "pid").exists()
+
+
+def shell(line):
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def test_it_ends_with_a_command_s_output_and_its_lines_work_as_printed(started):
+    home, done = started
+    assert done.returncode == 0, done.stderr
+    session = (home / "session").read_text().split()[0]
+    assert "\nhello from " in done.stdout
+    assert "uid=0" in done.stdout
+
+    lines = [line for line in done.stdout.splitlines() if line.startswith("curl")]
+    assert len(lines) == 6
+    assert shell(lines[0])["exit_code"] == 0
+    assert "usr" in shell(lines[1])["stdout"]
+    assert [event["op"] for event in shell(lines[2])["events"]][-2:] == ["exec", "run"]
+    assert shell(lines[3])["session"]["session_id"] == "second"
+    assert {one["session_id"] for one in shell(lines[4])["sessions"]} == {session, "second"}
+    shell(lines[5])
+    assert {one["session_id"] for one in shell(lines[4])["sessions"]} == {session}
+
+
+def test_a_second_run_finds_the_first_one_s_service_and_session(started):
+    home, _ = started
+    session = (home / "session").read_text()
+    again = quickstart(home)
+    assert again.returncode == 0, again.stderr
+    assert "already running" in again.stderr
+    assert (home / "session").read_text() == session
+
+
+def test_an_unknown_argument_and_an_unknown_backend_are_named(tmp_path):
+    for argument in ("--bcakend", "--backend=podman"):
+        done = quickstart(tmp_path, argument)
+        assert done.returncode != 0
+        assert argument.removeprefix("--backend=") in done.stderr
