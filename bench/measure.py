@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/service"))
+import files as file_operations  # noqa: E402
 from harness import rootfs  # noqa: E402
 from harness.service import Service  # noqa: E402
 
@@ -112,6 +113,10 @@ def health(service, table, quick):
     table.add("healthz beside 64 x sleep 5, p99", f"{ours['p99_us'] / 1000:.2f} ms", f"{idle['p99_us'] / 1000:.2f} ms",
               "idle", "< 5 ms", ours["p99_us"] < 5000)
     table.add("healthz, 16 callers", f"{busiest['per_second']:.0f}/s")
+
+
+def files(service, table, quick):
+    file_operations.measure(sys.modules[__name__], service, table, quick)
 
 
 def available():
@@ -227,7 +232,7 @@ def main():
     table = Table()
     try:
         service.start()
-        for step in (sequential, throughput, health, memory):
+        for step in (sequential, throughput, files, health, memory):
             print(f"{step.__name__} ...", file=sys.stderr, flush=True)
             step(service, table, arguments.quick)
         print("opening ...", file=sys.stderr, flush=True)
