@@ -198,7 +198,7 @@ std::vector<setting_info> make_table() {
          .max = 1024},
         {.name = "io_threads",
          .where = &s::io_threads,
-         .summary = "Threads that serve connections.",
+         .summary = "Threads that serve connections, at most: a further one joins while the others are busy.",
          .min = 1,
          .max = 1024,
          .computed_default = "the number of cores"},
