@@ -88,6 +88,10 @@ struct file_content {
     std::optional<std::uint64_t> size; ///< with over_limit: when it was known before the body was transferred
 };
 
+/// How the message of a write begins whose parent directories could not be made (contract 3.5); the cause
+/// follows.
+inline constexpr std::string_view parents_failed = "mkdir: ";
+
 /// Contract 3.6, on bytes: `old_text` is replaced where it stands, every other byte stays ("Decided" 11: the
 /// exact bytes first, then, in a file whose line ends are all CRLF, both texts with CRLF).
 struct edit_request {
