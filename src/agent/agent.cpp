@@ -24,6 +24,7 @@ constexpr instant leave_pause = 20 * millisecond;
 constexpr instant tidy_pause = 1 * second;
 /// A supervisor that nobody has used for so long ends: it costs memory.
 constexpr instant idle_workers = 5 * second;
+constexpr instant idle_helpers = 10 * second;
 
 std::uint64_t token_of(std::uint32_t kind, std::uint32_t id) {
     return std::uint64_t{kind} << 32 | id;
@@ -200,6 +201,9 @@ void agent::handle(std::uint64_t token) {
     case source::drain:
         drain(id);
         break;
+    case source::helper:
+        on_helper(id);
+        break;
     }
 }
 
@@ -275,16 +279,23 @@ void agent::tidy() {
     tidy_planned_ = false;
     const bool quiet = now_ - last_start_ >= idle_workers;
     retire_workers(quiet ? now_ : now_ - tidy_pause, quiet ? 0 : 1);
+    retire_helpers(now_ - idle_helpers);
     if (deadlines_.size() > 64 + 4 * streams_.size()) {
         deadlines_.compact([this](const deadline& entry) { return stale(entry); });
     }
-    if (quiet) {
+    if (quiet && helpers_.empty()) {
         outbox_.trim();
         malloc_trim(0);
         return;
     }
-    tidy_planned_ = true;
-    deadlines_.add({now_ + tidy_pause, deadline_kind::tidy, 0});
+    plan_tidy();
+}
+
+void agent::plan_tidy() {
+    if (!tidy_planned_) {
+        tidy_planned_ = true;
+        deadlines_.add({now_ + tidy_pause, deadline_kind::tidy, 0});
+    }
 }
 
 void agent::begin_leaving() {
@@ -294,7 +305,9 @@ void agent::begin_leaving() {
     leaving_ = true;
     leave_by_ = now_ + leave_grace;
     for (auto& [number, target] : streams_) {
-        if (target->running && target->stop_cause == protocol::end_cause{}) {
+        if (target->file) {
+            abandon_operation(*target);
+        } else if (target->running && target->stop_cause == protocol::end_cause{}) {
             target->stop_cause = protocol::end_cause::stopped;
         }
     }
@@ -309,8 +322,9 @@ void agent::leave_round() {
     const auto supervisors = worker_pids();
     const auto living = leave_signaller_.round(self, killing ? SIGKILL : SIGTERM,
                                                {.pids = supervisors, .with_descendants = false});
-    const bool over = living == 0 && std::none_of(workers_.begin(), workers_.end(),
-                                                  [](const auto& one) { return one.second.busy; });
+    const bool over =
+        living == 0 && quick_.running + searches_.running == 0 &&
+        std::none_of(workers_.begin(), workers_.end(), [](const auto& one) { return one.second.busy; });
     if (!over && now_ < leave_by_ + leave_grace / 5) {
         deadlines_.add({now_ + leave_pause, deadline_kind::leave, 0});
         return;

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "agent/connection.hpp"
+#include "agent/file_helper.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/run_ids.hpp"
 #include "agent/stream.hpp"
 #include "agent/supervisor.hpp"
 
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +36,17 @@ public:
 
 private:
     /// What an epoll event belongs to: the kind in the upper half, a number in the lower.
-    enum class source : std::uint32_t { signals, listener, connection, worker, input, output, error, drain };
+    enum class source : std::uint32_t {
+        signals,
+        listener,
+        connection,
+        worker,
+        input,
+        output,
+        error,
+        drain,
+        helper
+    };
 
     /// A supervisor process.
     struct worker {
@@ -47,6 +59,24 @@ private:
         instant idle_since = 0;
     };
 
+    /// A file helper process.
+    struct helper {
+        std::uint32_t id = 0;
+        pid_t pid = 0;
+        descriptor socket;
+        file_user whose;
+        std::uint32_t stream = 0; ///< whose operation it works on; 0: none
+        instant idle_since = 0;
+        bool paused = false;      ///< not read: there is no room for more output
+        bool wants_write = false; ///< epoll tells when it takes more input
+    };
+    /// The operations of one kind, quick ones or searches, that wait for a helper, and how many have one.
+    struct operation_class {
+        std::size_t most = 0;
+        std::size_t running = 0;
+        std::deque<std::uint32_t> waiting;
+    };
+
     using stream_map = std::unordered_map<std::uint32_t, std::unique_ptr<stream>>;
 
     // agent.cpp: the loop, signals, deadlines.
@@ -56,6 +86,7 @@ private:
     void on_deadline(const deadline& due);
     [[nodiscard]] bool stale(const deadline& entry) const;
     void tidy();
+    void plan_tidy();
     void begin_leaving();
     void leave_round();
     bool watch(int fd, source kind, std::uint32_t id, std::uint32_t events);
@@ -117,6 +148,24 @@ private:
     [[nodiscard]] std::vector<pid_t> worker_pids() const;
     void run_entrypoint();
 
+    // agent_files.cpp: file operations and their helpers.
+    void start_operation(stream& target, const start_options& options, std::string_view payload);
+    void begin_operation(stream& target);
+    void run_waiting();
+    void stop_operation(stream& target, protocol::end_cause cause);
+    void abandon_operation(stream& target);
+    void feed_helper(stream& target);
+    [[nodiscard]] helper* take_helper(const file_user& whose);
+    [[nodiscard]] helper* fork_helper(const file_user& whose);
+    [[nodiscard]] bool send_order(helper& to, file_order_kind kind, std::string_view bytes);
+    void on_helper(std::uint32_t id);
+    void on_file_report(helper& from, std::string_view packet);
+    void end_operation(stream& target);
+    void watch_helper(helper& one);
+    void lose_helper(std::uint32_t id, bool unread);
+    void retire_helpers(instant idle_before);
+    [[nodiscard]] operation_class& class_of(const stream& target);
+
     agent_options options_;
     descriptor epoll_;
     descriptor signals_;
@@ -146,6 +195,12 @@ private:
     std::vector<std::uint32_t> idle_; ///< used from the back
     std::uint32_t next_worker_ = 1;
     instant last_start_ = 0;
+
+    std::unordered_map<std::uint32_t, helper> helpers_;
+    std::uint32_t next_helper_ = 1;
+    descriptor locks_; ///< file_helper_setup::locks
+    operation_class quick_{.most = 8, .running = 0, .waiting = {}};
+    operation_class searches_{.most = 4, .running = 0, .waiting = {}};
     bool orphans_planned_ = false;
     int orphan_rounds_ = 0;
 

@@ -92,6 +92,9 @@ bool agent::on_stream_frame(stream& target, const protocol::frame_view& frame) {
             return false;
         }
         watch_pipe(target, index);
+        if (target.file) {
+            on_helper(target.file->helper);
+        }
         return true;
     }
     case frame_type::stop:
@@ -128,6 +131,10 @@ bool agent::on_stream_frame(stream& target, const protocol::frame_view& frame) {
         }
         target.forget();
         target.attached = true;
+        if (target.file) {
+            abandon_operation(target);
+            return true;
+        }
         watch_pipe(target, 0);
         watch_pipe(target, 1);
         return true;

@@ -79,7 +79,7 @@ bool agent::start(std::uint32_t number, std::string_view payload) {
         return true;
     }
     if (options->operation) {
-        refuse(target, failure_kind::unsupported, 0, "this agent has no file operations");
+        start_operation(target, *options, payload);
         return true;
     }
     if (!options->run_id.empty() && run_ids_.contains(options->run_id, now_ / second)) {
@@ -93,10 +93,7 @@ bool agent::start(std::uint32_t number, std::string_view payload) {
         return true;
     }
     last_start_ = now_;
-    if (!tidy_planned_) {
-        tidy_planned_ = true;
-        deadlines_.add({now_ + second, deadline_kind::tidy, 0});
-    }
+    plan_tidy();
     worker* chosen = take_worker();
     if (chosen != nullptr && !give(*chosen, head, payload, files)) {
         lose_worker(chosen->id); // it was killed while nobody looked: one more try with a new one
@@ -167,6 +164,10 @@ bool agent::open_channels(stream& target, const start_options& options, order& h
 
 void agent::stop(stream& target, end_cause cause) {
     if (!target.running || target.stop_cause != end_cause{}) {
+        return;
+    }
+    if (target.file) {
+        stop_operation(target, cause);
         return;
     }
     target.stop_cause = cause;
@@ -306,6 +307,9 @@ void agent::close_input(stream& target) {
 void agent::write_input(stream& target) {
     auto& input = target.input;
     bool full = false;
+    if (target.file) {
+        feed_helper(target);
+    }
     while (target.in.fd.valid() && !input.empty() && !full) {
         iovec pieces[2];
         const int parts = input.view(pieces);

@@ -32,11 +32,17 @@ descriptor payload_in_memory(std::string_view payload) {
 
 } // namespace
 
+/// Supervisors and file helpers.
 std::vector<pid_t> agent::worker_pids() const {
     std::vector<pid_t> out;
     out.reserve(workers_.size());
     for (const auto& [id, one] : workers_) {
         out.push_back(one.pid);
+    }
+    for (const auto& [id, one] : helpers_) {
+        if (one.pid > 0) {
+            out.push_back(one.pid);
+        }
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -268,6 +274,14 @@ void agent::reap() {
                     found->second.pid = 0;
                     lose_worker(lost);
                 }
+                break;
+            }
+        }
+        for (auto& [id, one] : helpers_) {
+            if (one.pid == pid) {
+                const auto lost = id;
+                one.pid = 0;
+                on_helper(lost); // what it answered before, then its end
                 break;
             }
         }

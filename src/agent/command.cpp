@@ -43,8 +43,10 @@ bool read_option(const protocol::field& one, start_options& out) {
         out.open_stdin = true;
         return true;
     case tag::operation:
-        out.operation = true;
-        return true;
+        if (const auto value = one.u16()) {
+            out.operation = static_cast<protocol::file_operation>(*value);
+        }
+        return out.operation.has_value();
     case tag::rows:
         return set(out.rows, one.u16());
     case tag::columns:
@@ -59,8 +61,11 @@ bool read_option(const protocol::field& one, start_options& out) {
     case tag::grace_ms:
         return set(out.grace_ms, one.u32());
     case tag::user_id:
+        out.user = one.u32();
+        return out.user.has_value();
     case tag::group_id:
-        return one.u32().has_value();
+        out.group = one.u32();
+        return out.group.has_value();
     default:
         return true;
     }

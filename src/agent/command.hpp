@@ -12,13 +12,15 @@ struct start_options {
     std::string_view run_id; ///< 16 bytes, or empty
     protocol::start_mode mode = protocol::start_mode::merged;
     bool open_stdin = false;
-    bool operation = false;
+    std::optional<protocol::file_operation> operation; ///< not a command then
     std::uint16_t rows = 24;
     std::uint16_t columns = 80;
     std::optional<std::uint64_t> timeout_ms;
     std::uint64_t keep_bytes = UINT64_MAX;
     std::uint64_t limit_bytes = UINT64_MAX;
     std::uint32_t grace_ms = 2000;
+    std::optional<std::uint32_t> user;
+    std::optional<std::uint32_t> group;
 };
 
 /// Reads them. Nothing when the payload is not a list of fields, or a field has the wrong width: a lie.

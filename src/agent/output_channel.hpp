@@ -21,6 +21,9 @@ public:
     /// Space to read into (not while dropping()); then commit() what is kept of it.
     [[nodiscard]] int prepare(iovec (&pieces)[2]);
     void commit(std::size_t count) { ring_.commit(count); }
+    /// The same in one; the caller has checked room().
+    void append(std::string_view bytes) { ring_.append(bytes); }
+    [[nodiscard]] std::size_t room() const { return ring_.room(); }
     void drop(std::uint64_t count) { dropped_ += count; }
 
     /// Drops what is held and all that comes.

@@ -106,6 +106,22 @@ void stream::lost(instant at) {
     tree_gone = true;
 }
 
+void stream::answered(const file_answer& answer, std::string_view text, instant at) {
+    broken_off(end_cause::exited, at);
+    failure_ = answer.failure;
+    os_errno_ = answer.os_errno;
+    marks_ = answer.marks;
+    length_ = answer.length;
+    text_ = text;
+}
+
+void stream::broken_off(end_cause cause, instant at) {
+    running = false;
+    tree_gone = true;
+    duration_us_ = static_cast<std::uint64_t>((at - started_at) / 1000);
+    cause_ = cause;
+}
+
 bool stream::complete(instant at) const {
     if (running || (stop_cause != end_cause{} && !tree_gone)) {
         return false;
@@ -165,7 +181,9 @@ void stream::append_end(std::string& out) const {
         }
         return;
     }
-    if (status_ != -1 && WIFEXITED(status_)) {
+    if (file) {
+        append_answer(frame);
+    } else if (status_ != -1 && WIFEXITED(status_)) {
         frame.u32(tag::exit_code, static_cast<std::uint32_t>(WEXITSTATUS(status_)));
     } else if (status_ != -1) {
         frame.u32(tag::exit_signal, static_cast<std::uint32_t>(WTERMSIG(status_)));
@@ -174,6 +192,20 @@ void stream::append_end(std::string& out) const {
         .u64(tag::err_total, outputs[1].total())
         .u64(tag::dropped, outputs[0].dropped() + outputs[1].dropped())
         .u64(tag::duration_us, duration_us_);
+}
+
+void stream::append_answer(protocol::frame_writer& frame) const {
+    if (cause_ != end_cause::exited) {
+        return;
+    }
+    frame.u32(tag::exit_code, failure_ == protocol::failure_kind::none ? 0 : 1)
+        .u32(tag::option_flags, marks_)
+        .u64(tag::length, length_);
+    if (failure_ != protocol::failure_kind::none) {
+        frame.u16(tag::failure, static_cast<std::uint16_t>(failure_))
+            .u32(tag::os_errno, static_cast<std::uint32_t>(os_errno_))
+            .bytes(tag::text, text_);
+    }
 }
 
 } // namespace sandboxd::agent

@@ -3,16 +3,37 @@
 #include "agent/command.hpp"
 #include "agent/deadlines.hpp"
 #include "agent/descriptor.hpp"
+#include "agent/file_helper.hpp"
 #include "agent/input_channel.hpp"
 #include "agent/outbox.hpp"
 #include "agent/output_channel.hpp"
 
 #include <sys/types.h>
 
+#include <memory>
+
 namespace sandboxd::agent {
 
-/// One command: its channels, how far it has come, how it ended. It decides when the end may be told;
-/// reading, writing and killing is the agent's.
+/// What a stream that is a file operation has besides.
+struct file_work {
+    protocol::file_operation operation{};
+    file_user whose;
+    std::string order;        ///< its `start`, until a helper has it
+    std::uint32_t helper = 0; ///< who works on it; 0: it waits, or is over
+    bool aborted = false;     ///< the rest of its input will not come
+    bool input_over = false;  ///< and the helper was told so, or that it has all
+
+    /// It may take long: a search.
+    [[nodiscard]] bool slow() const {
+        return operation == protocol::file_operation::glob || operation == protocol::file_operation::grep;
+    }
+    [[nodiscard]] bool changes() const {
+        return operation == protocol::file_operation::write || operation == protocol::file_operation::edit;
+    }
+};
+
+/// One command or file operation: its channels, how far it has come, how it ended. It decides when the end
+/// may be told; reading, writing and killing is the agent's.
 class stream final : public turn_source {
 public:
     /// After a command's own process has ended, whoever else holds its pipes open gets this long.
@@ -43,6 +64,10 @@ public:
     /// Its supervisor is gone.
     void lost(instant at);
 
+    /// Of a file operation: a helper has answered, or nobody will (`cause` says why).
+    void answered(const file_answer& answer, std::string_view text, instant at);
+    void broken_off(protocol::end_cause cause, instant at);
+
     /// Whether all is over that `end` has to wait for.
     [[nodiscard]] bool complete(instant at) const;
     /// From now on `end` may be told: after all data.
@@ -72,7 +97,8 @@ public:
     output_channel outputs[2];
     input_channel input;
 
-    std::uint32_t worker = 0; ///< its supervisor, 0 when it has none (any more)
+    std::unique_ptr<file_work> file; ///< set: it is no command
+    std::uint32_t worker = 0;        ///< its supervisor, 0 when it has none (any more)
     pid_t pid = 0;
     bool running = true;    ///< its own process may still run
     bool tree_gone = false; ///< nothing is left below its supervisor
@@ -84,6 +110,7 @@ public:
 
 private:
     void append_end(std::string& out) const;
+    void append_answer(protocol::frame_writer& frame) const;
 
     std::uint64_t read_ = 0;
     bool last_was_out_ = false;
@@ -93,6 +120,8 @@ private:
     protocol::failure_kind failure_{};
     std::uint32_t failure_code_ = 0;
     int os_errno_ = 0;
+    std::uint32_t marks_ = 0;
+    std::uint64_t length_ = 0;
     std::string text_;
 };
 

@@ -241,26 +241,11 @@ void supervisor::run() {
     _exit(0);
 }
 
-constexpr int own_socket = 3;
-constexpr int own_null = 4;
-
-/// Closes all that came along by the fork: what the agent holds is not for a process that commands can
-/// signal.
-void keep_only(const supervisor_setup& setup) {
-    const int socket = fcntl(setup.socket, F_DUPFD_CLOEXEC, own_null + 1);
-    const int null = fcntl(setup.null, F_DUPFD_CLOEXEC, own_null + 1);
-    for (int fd = 0; fd < own_socket; ++fd) {
-        dup2(null, fd);
-    }
-    dup3(socket, own_socket, O_CLOEXEC);
-    dup3(null, own_null, O_CLOEXEC);
-    close_from(own_null + 1);
-}
-
 } // namespace
 
 void supervise(const supervisor_setup& setup) {
-    keep_only(setup);
+    int kept[] = {setup.socket, setup.null};
+    keep_only(kept, setup.null);
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -281,8 +266,8 @@ void supervise(const supervisor_setup& setup) {
         [[maybe_unused]] const auto count = write(file.get(), "0", 1);
     }
     supervisor_setup own = setup;
-    own.socket = own_socket;
-    own.null = own_null;
+    own.socket = kept[0];
+    own.null = kept[1];
     supervisor(own).run();
 }
 

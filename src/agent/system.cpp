@@ -45,6 +45,29 @@ void close_from(int first) {
     closedir(directory);
 }
 
+void keep_only(std::span<int> files, int null) {
+    constexpr int first = 3;
+    const int above = first + static_cast<int>(files.size());
+    for (auto& file : files) {
+        file = fcntl(file, F_DUPFD_CLOEXEC, above);
+    }
+    const int source = fcntl(null, F_DUPFD, above);
+    for (int fd = 0; fd < first; ++fd) {
+        dup2(source, fd);
+    }
+    int next = first;
+    for (auto& file : files) {
+        if (file < 0 || dup3(file, next, O_CLOEXEC) < 0) {
+            close(next);
+            file = -1;
+        } else {
+            file = next;
+        }
+        ++next;
+    }
+    close_from(next);
+}
+
 void set_nonblocking(int fd) {
     const int flags = fcntl(fd, F_GETFL);
     fcntl(fd, F_SETFL, flags | O_NONBLOCK);

@@ -5,6 +5,8 @@
 #include "agent/deadlines.hpp"
 #include "agent/descriptor.hpp"
 
+#include <span>
+
 namespace sandboxd::agent {
 
 /// The monotonic clock.
@@ -14,6 +16,11 @@ namespace sandboxd::agent {
 
 /// Closes every descriptor from `first` on, also where close_range is missing or forbidden.
 void close_from(int first);
+
+/// In a process just forked: keeps `files` as the descriptors from 3 on, close-on-exec, `null` as 0 to 2 and
+/// nothing else. What the agent holds is not for a process that commands can signal. `files` gets the new
+/// numbers.
+void keep_only(std::span<int> files, int null);
 
 void set_nonblocking(int fd);
 

@@ -117,6 +117,7 @@ enum class tag : std::uint16_t {
     option_flags = 30, ///< u32
     user_id = 31,      ///< u32: run as this user; the image's own when absent
     group_id = 32,     ///< u32
+    content = 33,      ///< bytes: input of a file operation that needs no `data`
 
     pid = 40,             ///< u32
     exit_code = 41,       ///< u32; 127 and 126 also come with the failures that shells give them for
@@ -163,7 +164,7 @@ enum class failure_kind : std::uint16_t {
     os = 8, ///< see os_errno
 };
 
-/// File operations; what each takes and answers is defined where they are implemented.
+/// File operations; what each takes and answers: files.hpp.
 enum class file_operation : std::uint16_t {
     read = 1,
     write = 2,

@@ -82,6 +82,19 @@ public:
     task<result<exec_result>> exec(exec_request request) override;
     task<result<run_result>> run(run_request request) override;
     task<void> stop_run(std::string run_id) override;
+    task<result<file_content>> read(std::string path, std::uint64_t max_bytes) override {
+        return files_->read(std::move(path), max_bytes);
+    }
+    task<result<void>> write(std::string path, std::string content) override {
+        return files_->write(std::move(path), std::move(content));
+    }
+    task<result<edit_result>> edit(edit_request request) override { return files_->edit(std::move(request)); }
+    task<result<bool>> exists(std::string path) override { return files_->exists(std::move(path)); }
+    task<result<file_listing>> ls(std::string path) override { return files_->ls(std::move(path)); }
+    task<result<file_listing>> glob(glob_request request) override {
+        return files_->glob(std::move(request));
+    }
+    task<result<grep_result>> grep(grep_request request) override { return files_->grep(std::move(request)); }
     task<result<usage_sample>> usage() override { return host_->usage(); }
     std::size_t inherited_commands() const noexcept override { return link_->inherited(); }
     bool alive() const noexcept override { return !death_->is_dead() && host_->alive(); }
@@ -109,6 +122,7 @@ private:
     core::gate& background_;
     agent_sandbox_options options_;
     std::shared_ptr<agent_link> link_;
+    std::shared_ptr<file_operations> files_;
     std::shared_ptr<death_notice> death_ = std::make_shared<death_notice>();
 };
 
@@ -140,6 +154,7 @@ void agent_sandbox::make_link() {
     };
     link_ = agent_link::create(executor_, background_, std::move(connect), options_.link,
                                {log_found, std::move(broken)});
+    files_ = std::make_shared<file_operations>(link_, host_, options_.files);
     host_->on_death([link = std::weak_ptr(link_), death = death_] {
         if (const auto still = link.lock()) {
             still->close("the sandbox has ended");

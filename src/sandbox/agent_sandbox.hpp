@@ -3,12 +3,14 @@
 // The sandbox that every backend with an agent has: commands over a link, the rest from its sandbox_host.
 
 #include "sandbox/agent_link.hpp"
+#include "sandbox/file_operations.hpp"
 #include "sandbox/sandbox_host.hpp"
 
 namespace sandboxd::sandboxes {
 
 struct agent_sandbox_options {
     link_options link;
+    file_options files;
     std::chrono::milliseconds open_within{10'000}; ///< the agent's first answer
     std::chrono::milliseconds answer_grace{3'000}; ///< after a command's deadline: overdue then
     std::chrono::milliseconds stop_grace{2'500};   ///< of stop(), before the kill: the agent takes 2 s

@@ -12,6 +12,19 @@ void collector::on_data(protocol::channel which, std::string_view bytes) {
     (which == protocol::channel::err ? err : out).append(bytes);
 }
 
+void collector::on_writable() {
+    const auto to = link_.lock();
+    if (!to || !input_ || !handler_) {
+        return;
+    }
+    const auto rest = std::string_view(*input_).substr(fed_);
+    fed_ += to->write_in(*this, rest);
+    if (fed_ == input_->size()) {
+        input_.reset();
+        to->end_in(*this);
+    }
+}
+
 void collector::on_end(end_record record) {
     ended = std::move(record);
     complete({});

@@ -8,6 +8,7 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/dispatch.hpp>
 
 namespace sandboxd::sandboxes {
 
@@ -20,7 +21,11 @@ public:
     std::optional<end_record> ended; ///< or:
     std::optional<error> failed;
 
+    /// What goes to its input, and then its end; only for a start with open_stdin. Before perform().
+    void feed(std::string bytes) { input_.emplace(std::move(bytes)); }
+
     void on_data(protocol::channel which, std::string_view bytes) override;
+    void on_writable() override;
     void on_end(end_record record) override;
     void on_failed(error reason) override;
 
@@ -39,6 +44,10 @@ public:
                                 boost::asio::cancellation_type) { cancel(to.lock(), command.lock()); });
             }
             on->start(me);
+            if (me->input_) {
+                me->link_ = on;
+                boost::asio::dispatch(on->executor(), [me] { me->on_writable(); });
+            }
         };
         return boost::asio::async_initiate<Token, void(boost::system::error_code)>(
             std::move(begin), token, std::move(link), std::move(command));
@@ -51,6 +60,9 @@ private:
     void complete(boost::system::error_code result);
 
     boost::asio::any_io_executor executor_;
+    std::optional<std::string> input_;
+    std::size_t fed_ = 0;
+    std::weak_ptr<agent_link> link_;      ///< where input_ goes
     std::optional<handler_type> handler_; ///< never assigned: Asio 1.26 recurses for ever there
 };
 

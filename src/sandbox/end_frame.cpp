@@ -85,6 +85,11 @@ bool take(read_end& out, const protocol::field& field, bool& has_cause) {
     case tag::os_errno:
         record.os_errno = field.u32().value_or(0);
         return field.u32().has_value();
+    case tag::option_flags:
+        record.marks = field.u32().value_or(0);
+        return field.u32().has_value();
+    case tag::length:
+        return take_count(record.length, field);
     default:
         return true;
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-// One stream of an agent link, seen from its owner: a command (later also a file operation) from its start
-// frame to its end. The owner derives, hands the object to agent_link::start() and is called back on the
+// One stream of an agent link, seen from its owner: a command or a file operation from its start frame to its
+// end. The owner derives, hands the object to agent_link::start() and is called back on the
 // link's strand. The link keeps it alive until its end.
 
 #include "protocol/frame.hpp"
@@ -28,6 +28,8 @@ struct end_record {
     protocol::failure_kind failure = protocol::failure_kind::none;
     std::string text; ///< the agent's sentence for a failure, at most 1 KiB
     std::uint32_t os_errno = 0;
+    std::uint32_t marks = 0;  ///< of a file operation: protocol::file_mark
+    std::uint64_t length = 0; ///< and the number that goes with them
 
     /// Of a command that was stopped before it reached the agent.
     [[nodiscard]] static end_record before_start() {

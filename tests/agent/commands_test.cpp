@@ -188,9 +188,9 @@ BOOST_AUTO_TEST_CASE(another_user_gets_its_groups_and_home) {
             "/root: the working directory can't be entered: Permission denied");
 }
 
-BOOST_AUTO_TEST_CASE(file_operations_are_refused_so_far) {
+BOOST_AUTO_TEST_CASE(unknown_file_operations_are_refused) {
     const auto end = host.run(
-        start({}).with([](protocol::frame_writer& frame) { frame.u16(protocol::tag::operation, 1); }));
+        start({}).with([](protocol::frame_writer& frame) { frame.u16(protocol::tag::operation, 999); }));
     BOOST_TEST((end.cause == end_cause::never_started));
     BOOST_TEST((end.failure == failure_kind::unsupported));
 }

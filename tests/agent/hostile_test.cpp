@@ -218,12 +218,12 @@ BOOST_AUTO_TEST_CASE(too_many_commands_are_refused_in_words) {
     for (std::uint32_t i = 1; i <= 4'100; ++i) {
         // Ended at once, and held.
         bytes += start({})
-                     .with([](protocol::frame_writer& one) { one.u16(protocol::tag::operation, 1); })
+                     .with([](protocol::frame_writer& one) { one.u16(protocol::tag::operation, 999); })
                      .frame(i);
     }
     host.send(bytes);
     BOOST_REQUIRE(host.pump([&] { return host.at(4'100).ended && host.at(4'096).ended; }));
-    BOOST_TEST(host.at(4'096).text == "this agent has no file operations");
+    BOOST_TEST(host.at(4'096).text == "this agent does not know the file operation");
     BOOST_TEST(host.at(4'097).text == "too many commands at once in this sandbox");
     BOOST_TEST((host.at(4'097).failure == protocol::failure_kind::no_process));
 }
