@@ -24,10 +24,16 @@ constexpr std::size_t name_at = offsetof(raw_entry, type) + 1;
 
 int directory_reader::open(int at, const char* path, bool follow) {
     constexpr int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    fd_.reset(openat(at, path, flags | (follow ? 0 : O_NOFOLLOW)));
+    own_.reset(openat(at, path, flags | (follow ? 0 : O_NOFOLLOW)));
+    const int failed = own_.valid() ? 0 : errno;
+    use(own_.get());
+    return failed;
+}
+
+void directory_reader::use(int fd) {
+    fd_ = fd;
     size_ = at_ = 0;
     error_ = 0;
-    return fd_.valid() ? 0 : errno;
 }
 
 bool directory_reader::next(directory_entry& out) {
@@ -36,7 +42,7 @@ bool directory_reader::next(directory_entry& out) {
             if (!buffer_) {
                 buffer_.reset(new char[capacity]);
             }
-            const auto count = syscall(SYS_getdents64, fd_.get(), buffer_.get(), capacity);
+            const auto count = syscall(SYS_getdents64, fd_, buffer_.get(), capacity);
             error_ = count < 0 ? errno : 0;
             if (count <= 0) {
                 return false;

@@ -55,6 +55,8 @@ void carry_out(file_call& call) {
         return list_directory(call);
     case file_operation::write:
         return write_file(call);
+    case file_operation::glob:
+        return glob_files(call);
     case file_operation::edit:
         return edit_file(call);
     default:

@@ -12,13 +12,14 @@ namespace {
 constexpr std::size_t nowhere = std::string_view::npos;
 
 /// Where `text` begins next, at `from` or later.
-std::size_t find(std::string_view content, std::string_view text, std::size_t from) {
+std::size_t position(std::string_view content, std::string_view text, std::size_t from) {
     if (from > content.size()) {
         return nowhere;
     }
     if (text.empty()) {
         const auto starts = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80; };
-        const auto* const at = std::find_if(content.begin() + from, content.end(), starts);
+        const auto* const at =
+            std::find_if(content.begin() + static_cast<std::ptrdiff_t>(from), content.end(), starts);
         return static_cast<std::size_t>(at - content.begin());
     }
     const void* const found = memmem(content.data() + from, content.size() - from, text.data(), text.size());
@@ -26,10 +27,10 @@ std::size_t find(std::string_view content, std::string_view text, std::size_t fr
                             : static_cast<std::size_t>(static_cast<const char*>(found) - content.data());
 }
 
-std::uint64_t count(std::string_view content, std::string_view text) {
+std::uint64_t occurrences(std::string_view content, std::string_view text) {
     const auto step = std::max<std::size_t>(text.size(), 1);
     std::uint64_t out = 0;
-    for (auto at = find(content, text, 0); at != nowhere; at = find(content, text, at + step)) {
+    for (auto at = position(content, text, 0); at != nowhere; at = position(content, text, at + step)) {
         ++out;
     }
     return out;
@@ -41,7 +42,7 @@ std::string replace(std::string_view content, std::string_view text, std::string
     out.reserve(size);
     const auto step = std::max<std::size_t>(text.size(), 1);
     std::size_t done = 0;
-    for (auto at = find(content, text, 0); at != nowhere; at = find(content, text, at + step)) {
+    for (auto at = position(content, text, 0); at != nowhere; at = position(content, text, at + step)) {
         out.append(content.substr(done, at - done)).append(with);
         done = at + text.size();
     }
@@ -74,7 +75,7 @@ std::string with_crlf(std::string_view text) {
 text_edit apply(std::string_view content, std::string_view old_text, std::string_view new_text, bool all,
                 std::size_t most) {
     text_edit out;
-    out.occurrences = count(content, old_text);
+    out.occurrences = occurrences(content, old_text);
     if (out.occurrences == 0 || (out.occurrences > 1 && !all)) {
         return out;
     }
