@@ -200,7 +200,7 @@ task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options op
     auto in = std::make_shared<workshop>();
     in->agents = std::make_shared<agent_volume>(std::move(agents));
     in->watch = std::make_shared<daemon_watch>(options.executor, *options.background, options.engine,
-                                               options.service_uuid);
+                                               options.service_uuid, options.look_every);
     in->cgroups = launcher::read_cgroup_layout();
     in->protect_agents = !info->rootless;
     in->open_files = open_files_here(options.may_be_local);

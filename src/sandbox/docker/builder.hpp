@@ -26,6 +26,7 @@ struct builder_options {
     std::string state_directory; ///< sockets that agents dial lie below it
     agent_sandbox_factory factory;
     std::chrono::milliseconds pull_limit = std::chrono::minutes(15);
+    std::chrono::milliseconds look_every = std::chrono::seconds(5); ///< whether the daemon answers
     std::chrono::milliseconds start_limit = std::chrono::seconds(60);
 };
 

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr auto hijack_limit = 10s;
 constexpr auto dial_limit = 3s;
+constexpr auto dial_slice = 200ms;
 constexpr auto inspect_limit = 5s;
 constexpr auto stats_limit = 3s;
 constexpr auto remove_limit = 30s;
@@ -59,6 +60,7 @@ private:
         ~set_at_end() { event.set(); }
     };
 
+    [[nodiscard]] task<result<net::stream_ptr>> accept(asio::any_io_executor executor);
     [[nodiscard]] task<result<net::stream_ptr>> attach(asio::any_io_executor executor);
     [[nodiscard]] task<result<net::stream_ptr>> bridge(asio::any_io_executor executor);
     [[nodiscard]] task<error> explain(docker::engine_error why);
@@ -85,16 +87,16 @@ docker::hijack_options container_host::stream_options() const {
 /// An attach that the daemon can't make again after a restart stays silent: the bridge then. A socket that
 /// nobody dials: the same.
 task<result<net::stream_ptr>> container_host::connect(asio::any_io_executor executor) {
-    if (!alive()) {
+    if (!alive() || terminating_) {
         co_return error{errc::gone, "the sandbox has ended"};
     }
     if (p_.how == transport::dial && p_.process && p_.door) {
-        auto dialled = co_await p_.door->accept(executor, p_.process->pid, dial_limit);
+        auto dialled = co_await accept(executor);
         if (dialled) {
             used_ = transport::dial;
             co_return std::move(*dialled);
         }
-        if (!alive()) {
+        if (!alive() || terminating_) {
             co_return error{errc::gone, "the sandbox has ended"};
         }
         core::log::warning("sandbox {}: {}: going through the daemon", p_.slot, dialled.error().message);
@@ -103,6 +105,18 @@ task<result<net::stream_ptr>> container_host::connect(asio::any_io_executor exec
     }
     heard_.reset(); // next time the attach has its chance again
     co_return co_await bridge(executor);
+}
+
+/// In short waits: an agent that has ended is not waited for.
+task<result<net::stream_ptr>> container_host::accept(asio::any_io_executor executor) {
+    const auto until = std::chrono::steady_clock::now() + dial_limit;
+    for (;;) {
+        auto dialled = co_await p_.door->accept(executor, p_.process->pid, dial_slice);
+        const bool late = std::chrono::steady_clock::now() >= until;
+        if (dialled || dialled.error().code != errc::timeout || late || !alive() || terminating_) {
+            co_return dialled;
+        }
+    }
 }
 
 task<result<net::stream_ptr>> container_host::attach(asio::any_io_executor executor) {

@@ -109,6 +109,13 @@ task<bool> put_right(std::shared_ptr<workshop> in, order& of, const error& why, 
                            in->open_files * 4, in->open_files.load());
         co_return true;
     }
+    // runc's own words for a refused out-of-memory score say nothing of it.
+    const bool score = says(why.message, "oom_score_adj") || says(why.message, "final child's PID");
+    if (score && in->protect_agents.exchange(false)) {
+        core::log::warning(
+            "the docker daemon can't spare agents when memory runs out: it lacks CAP_SYS_RESOURCE");
+        co_return true;
+    }
     if (says(why.message, agent_program) || says(why.message, of.volume)) {
         co_return (co_await in->agents->refill(of.image, filled)).has_value();
     }

@@ -19,7 +19,7 @@ struct workshop {
     std::shared_ptr<agent_volume> agents;
     std::shared_ptr<turns> pulls = std::make_shared<turns>();
     launcher::cgroup_layout cgroups;
-    bool protect_agents = true;              ///< negative out-of-memory scores can be given
+    std::atomic<bool> protect_agents{true};  ///< negative out-of-memory scores can be given
     std::atomic<std::int64_t> open_files{0}; ///< hard limit for containers
     std::atomic<bool> dial_works{true};      ///< agents reach the sockets that the daemon binds for them
 };

@@ -5,6 +5,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace sandboxd::sandboxes::docker_backend {
@@ -17,8 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto ping_limit = 5s;
 constexpr auto call_limit = 30s;
-constexpr auto between_pings = 5s;
-constexpr auto between_pings_in_trouble = 500ms;
+constexpr std::chrono::milliseconds in_trouble = 500ms;
 /// A daemon may still carry out a call that was given up so long ago.
 constexpr auto late_effects = 120s;
 
@@ -29,11 +29,13 @@ bool runs(const std::string& state) {
 } // namespace
 
 daemon_watch::daemon_watch(const asio::any_io_executor& executor, core::gate& background,
-                           std::shared_ptr<docker::engine> engine, std::string service_uuid)
+                           std::shared_ptr<docker::engine> engine, std::string service_uuid,
+                           std::chrono::milliseconds look_every)
     : strand_(asio::make_strand(executor)),
       background_(background),
       engine_(std::move(engine)),
-      service_uuid_(std::move(service_uuid)) {}
+      service_uuid_(std::move(service_uuid)),
+      look_every_(look_every) {}
 
 void daemon_watch::begin() {
     core::spawn(strand_, "docker events", background_, follow(shared_from_this()), stop_following_);
@@ -152,8 +154,7 @@ task<void> daemon_watch::look_after(std::shared_ptr<daemon_watch> self) {
         if (answered) {
             co_await remove_leftovers();
         }
-        co_await closed_->wait_for(answered ? std::chrono::milliseconds(between_pings)
-                                            : std::chrono::milliseconds(between_pings_in_trouble));
+        co_await closed_->wait_for(answered ? look_every_ : std::min(look_every_, in_trouble));
     }
 }
 

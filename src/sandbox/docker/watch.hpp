@@ -30,7 +30,8 @@ class daemon_watch : public std::enable_shared_from_this<daemon_watch> {
 public:
     /// `background` counts its coroutines: close(), then await drained().
     daemon_watch(const boost::asio::any_io_executor& executor, core::gate& background,
-                 std::shared_ptr<docker::engine> engine, std::string service_uuid);
+                 std::shared_ptr<docker::engine> engine, std::string service_uuid,
+                 std::chrono::milliseconds look_every);
 
     void begin();
     void close();
@@ -63,6 +64,7 @@ private:
     core::gate& background_;
     std::shared_ptr<docker::engine> engine_;
     std::string service_uuid_;
+    std::chrono::milliseconds look_every_;
     std::shared_ptr<boost::asio::cancellation_signal> stop_following_ =
         std::make_shared<boost::asio::cancellation_signal>();
     std::shared_ptr<core::shared_event> closed_ = std::make_shared<core::shared_event>();
