@@ -95,7 +95,11 @@ task<void> daemon_watch::follow(std::shared_ptr<daemon_watch> self) {
         }
     };
     sink.event = [self](const docker::engine_event& one) { self->on_event(one); };
-    sink.lost = [](const docker::engine_error& why) { core::log::warning("docker events: {}", why.message); };
+    sink.lost = [self](const docker::engine_error& why) {
+        if (!self->closed_->is_set()) {
+            core::log::warning("docker events: {}", why.message);
+        }
+    };
     auto filters = ours();
     filters.emplace_back("type", "container");
     filters.emplace_back("event", "die");

@@ -35,6 +35,7 @@ class Daemon:
         self.log = self.directory / "log"
         self.arguments = arguments
         self.process = None
+        self.containerd = None
 
     @property
     def host(self):
@@ -44,9 +45,10 @@ class Daemon:
         if self.process is not None and self.process.poll() is None:
             return self
         (self.directory / "pid").unlink(missing_ok=True)  # a killed one leaves it, and its pid may be another's
+        self._start_containerd()
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                ["dockerd", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
+                ["dockerd", "--containerd", self.short / "c.sock", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
                  "--pidfile", self.directory / "pid", "--bridge", "none", "--iptables=false", "--log-level", "warn",
                  *self.arguments],
                 env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -59,6 +61,29 @@ class Daemon:
             except OSError:
                 time.sleep(0.05)
         raise AssertionError(f"dockerd does not answer after {START} s:\n{self.tail()}")
+
+    def _start_containerd(self):
+        """A process of its own, as distributions run it: it and its containers outlive a killed dockerd."""
+        if self.containerd is not None and self.containerd.poll() is None:
+            return
+        config = self.directory / "containerd.toml"
+        config.write_text(f"""
+version = 2
+root = "{self.directory}/containerd"
+state = "{self.short}/c"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = "{self.short}/c.sock"
+[debug]
+  level = "warn"
+""")
+        with open(self.log, "ab") as log:
+            self.containerd = subprocess.Popen(["containerd", "--config", config], env={"PATH": os.environ["PATH"]},
+                                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + START
+        while not (self.short / "c.sock").exists():
+            assert self.containerd.poll() is None and time.monotonic() < deadline, f"no containerd:\n{self.tail()}"
+            time.sleep(0.02)
 
     def tail(self, lines=30):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -137,17 +162,18 @@ class Daemon:
                 self.request("DELETE", f"/containers/{one['Id']}?force=1&v=1")
             self.terminate()
         finally:
-            if self.process is not None and self.process.poll() is None:
-                self.process.kill()
-                self.process.wait(10)
+            for process in (self.process, self.containerd):
+                if process is not None and process.poll() is None:
+                    process.kill()
+                    process.wait(10)
             self._end_strays()
             self._unmount()
             shutil.rmtree(self.directory, ignore_errors=True)
             shutil.rmtree(self.short, ignore_errors=True)
 
     def _end_strays(self):
-        """A killed daemon leaves its containerd behind, which the next one takes over; the last has nobody."""
-        mark = str(self.short / "exec").encode()
+        """Shims of containers that a failed test has left."""
+        mark = str(self.short).encode()
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) != os.getpid():
                 try:
