@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
 def _skeleton(path):
     for name in ("bin", "dev", "etc", "proc", "sys", "tmp", "root"):
         (path / name).mkdir(parents=True, exist_ok=True)
+    (path / "tmp").chmod(0o1777)
     (path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (path / "etc/group").write_text("root:x:0:\n")
 
