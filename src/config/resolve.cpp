@@ -4,6 +4,7 @@
 #include "config/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sandboxd::config {
 namespace {
@@ -45,6 +46,28 @@ const runtime_entry* resolve_runtime(const settings& service, const std::optiona
     const auto found = std::find_if(service.runtimes.begin(), service.runtimes.end(),
                                     [&wanted](const runtime_entry& entry) { return entry.alias == wanted; });
     return found == service.runtimes.end() ? nullptr : &*found;
+}
+
+result<void> check_oci_runtimes(const settings& service) {
+    // Those that the launcher has an adapter for.
+    constexpr std::array<std::string_view, 3> supported{"runc", "crun", "runsc"};
+    const auto check = [](const string& where, const std::optional<string>& name) -> result<void> {
+        if (name && std::find(supported.begin(), supported.end(), *name) == supported.end()) {
+            return error{errc::invalid, where + "=" + in_quotes(*name) +
+                                            " is not valid: with the oci backend use one of " +
+                                            joined(supported)};
+        }
+        return {};
+    };
+    if (auto ok = check("SANDBOXD_OCI_RUNTIME", service.oci_runtime); !ok) {
+        return ok;
+    }
+    for (const auto& entry : service.runtimes) {
+        if (auto ok = check("SANDBOXD_RUNTIMES " + entry.alias + ".oci_runtime", entry.oci_runtime); !ok) {
+            return ok;
+        }
+    }
+    return {};
 }
 
 std::vector<string> sorted_aliases(const settings& service) {
