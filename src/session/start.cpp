@@ -150,18 +150,14 @@ task<result<start_report>> live_registry::start() {
     std::vector<store::change> numbers{prune_now()};
     for (const auto& one : shards_.all()) {
         const std::lock_guard lock(one->mutex);
-        if (one->at == phase::running) {
-            numbers.emplace_back(store::reserve_events{one->record.order, one->log.wanted_limit()});
-        }
+        numbers.emplace_back(store::reserve_events{one->record.order, one->log.wanted_limit()});
     }
     if (auto written = co_await on_.store.commit(std::move(numbers)); !written) {
         co_return written.error();
     }
     for (const auto& one : shards_.all()) {
         const std::lock_guard lock(one->mutex);
-        if (one->at == phase::running) {
-            one->log.reserved(one->log.wanted_limit());
-        }
+        one->log.reserved(one->log.wanted_limit());
     }
     core::spawn(flush_strand_, "the flusher", flusher_, life_of_flusher());
     core::spawn(flush_strand_, "the reaper", lives_, life_of_reaper());

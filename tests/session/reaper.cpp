@@ -157,16 +157,16 @@ BOOST_AUTO_TEST_CASE(ages_are_told_by_the_steady_clock) {
                boost::test_tools::per_element());
     BOOST_TEST(ages.look({{"a", wall - 50}, {"new", wall + 5}}, 100s, begin + 20s, wall + 3620) == names{},
                boost::test_tools::per_element());
-    BOOST_TEST(ages.look({{"a", wall - 50}, {"new", wall + 5}}, 100s, begin + 51s, wall + 3651) ==
+    BOOST_TEST(ages.look({{"a", wall - 50}, {"new", wall + 5}}, 100s, begin + 106s, wall + 3706) ==
                    (names{"a", "new"}),
                boost::test_tools::per_element());
     // Used again.
-    BOOST_TEST(ages.look({{"a", wall + 3651}}, 100s, begin + 52s, wall + 3652) == names{},
+    BOOST_TEST(ages.look({{"a", wall + 3706}}, 100s, begin + 107s, wall + 3707) == names{},
                boost::test_tools::per_element());
     // Back by two hours: its time has not come yet, and it ages all the same.
-    BOOST_TEST(ages.look({{"a", wall + 3651}}, 100s, begin + 100s, wall - 3500) == names{},
+    BOOST_TEST(ages.look({{"a", wall + 3706}}, 100s, begin + 150s, wall - 3450) == names{},
                boost::test_tools::per_element());
-    BOOST_TEST(ages.look({{"a", wall + 3651}}, 100s, begin + 153s, wall - 3447) == names{"a"},
+    BOOST_TEST(ages.look({{"a", wall + 3706}}, 100s, begin + 208s, wall - 3392) == names{"a"},
                boost::test_tools::per_element());
 }
 

@@ -49,7 +49,7 @@ std::size_t hibernated_records(test::service& service, store::session_store& sto
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(sleep, fixture)
+BOOST_FIXTURE_TEST_SUITE(sleeping, fixture)
 
 BOOST_AUTO_TEST_CASE(at_the_ceiling_the_longest_idle_session_makes_way) {
     test::service service(host, store, config(2));
