@@ -65,10 +65,6 @@ BOOST_AUTO_TEST_CASE(the_table_of_states_is_this_one) {
     BOOST_TEST(!session::is_listed(phase::opening));
     BOOST_TEST(!session::is_listed(phase::closing));
     BOOST_TEST(session::is_listed(phase::healing));
-    BOOST_TEST(session::holds_id(phase::closing));
-    BOOST_TEST(!session::holds_id(phase::quarantined));
-    BOOST_TEST(session::is_resident(phase::opening));
-    BOOST_TEST(!session::is_resident(phase::hibernated));
     BOOST_TEST(session::shows_hibernated(phase::waking));
     BOOST_TEST(!session::shows_hibernated(phase::sleeping));
 }

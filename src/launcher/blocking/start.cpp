@@ -63,8 +63,12 @@ public:
     }
 
 private:
+    /// A kept layer keeps its range: its files carry those uids.
     result<void> claim_uids() {
-        auto base = context_.ranges.claim(context_.owner(request_.slot));
+        const auto before =
+            slot_.has_layer ? read_uid_base(slot_.directory.get()) : std::optional<std::uint32_t>();
+        const auto owner = context_.owner(request_.slot);
+        auto base = before ? context_.ranges.claim_again(owner, *before) : context_.ranges.claim(owner);
         if (!base) {
             return start_failed(base.error());
         }
@@ -271,14 +275,15 @@ private:
 } // namespace
 
 result<started> start(const worker_context& context, const start_sandbox& request, deadline until) {
-    auto slot = create_slot(context, request.slot);
+    auto slot = create_slot(context, request.slot, request.keep);
     if (!slot) {
         return slot.error();
     }
     auto answer = starter(context, request, *slot, until).run();
     if (!answer) {
+        const auto undo = slot->has_layer ? stop_locked : remove_locked;
         const auto undone =
-            remove_locked(context, request.slot, *slot, std::chrono::steady_clock::now() + time_to_undo);
+            undo(context, request.slot, *slot, std::chrono::steady_clock::now() + time_to_undo);
         if (!undone) {
             context.progress("slot " + request.slot + " could not be cleared: " + undone.error().message);
         }

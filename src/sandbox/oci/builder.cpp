@@ -42,6 +42,7 @@ launcher::start_sandbox to_request(const sandbox_spec& spec, const slot_record& 
     request.uid = spec.uid;
     request.workspace_uid = spec.uid ? spec.uid : workspace_uid;
     request.env = spec.env;
+    request.keep = spec.keep;
     return request;
 }
 
@@ -71,6 +72,9 @@ public:
         }
         auto request = to_request(spec, slot, std::move(*image), options_.workspace_uid);
         auto live = co_await options_.launcher->start(std::move(request), options_.start_deadline);
+        if (!live && live.error().code == errc::gone && spec.keep == keeping::kept) {
+            co_return live.error();
+        }
         if (!live) {
             co_return as_start_failure(live.error());
         }
@@ -79,7 +83,7 @@ public:
         auto host = host_of(slot.slot, std::move(*live));
         auto made = co_await options_.factory(host, false);
         if (!made) {
-            co_await host->terminate(0ms, true);
+            co_await host->terminate(0ms, spec.keep == keeping::nothing);
             co_return as_start_failure(made.error());
         }
         co_return made;
