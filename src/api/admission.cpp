@@ -33,7 +33,7 @@ task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
 }
 
 bool session_exists(const call& c, std::string_view id) {
-    return c.on.sessions.exists(id);
+    return c.on.sessions.has_session(id);
 }
 
 /// The answer to a caller who may not use this session; nothing for one who may.

@@ -44,7 +44,7 @@ public:
     void undelivered(const opened& answer) override;
     task<result<session_info>> inspect(std::string id, bool usage) override;
     task<listing> list(bool usage) override;
-    bool exists(std::string_view id) const override { return find_listed(id) != nullptr; }
+    bool has_session(std::string_view id) const override { return find_listed(id) != nullptr; }
     task<result<event_page>> events(std::string id, std::int64_t after) override;
     task<result<void>> close(std::string id, bool purge) override;
     task<result<exec_answer>> exec(std::string id, exec_command command,

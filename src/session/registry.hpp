@@ -102,7 +102,7 @@ public:
     [[nodiscard]] virtual task<listing> list(bool usage) = 0;
 
     /// Clients see a session of this id.
-    [[nodiscard]] virtual bool exists(std::string_view id) const = 0;
+    [[nodiscard]] virtual bool has_session(std::string_view id) const = 0;
 
     /// Contract 1.5.2: entries with a number above `after`. No side effect.
     [[nodiscard]] virtual task<result<event_page>> events(std::string id, std::int64_t after) = 0;
