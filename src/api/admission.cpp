@@ -3,7 +3,6 @@
 #include "api/errors.hpp"
 #include "wire/params.hpp"
 
-#include <limits>
 #include <string_view>
 #include <variant>
 
@@ -34,7 +33,7 @@ task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
 }
 
 bool session_exists(const call& c, std::string_view id) {
-    return c.on.sessions.events(id, std::numeric_limits<std::int64_t>::max()).has_value();
+    return c.on.sessions.has_session(id);
 }
 
 /// The answer to a caller who may not use this session; nothing for one who may.

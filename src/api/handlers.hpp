@@ -9,6 +9,8 @@ namespace sandboxd::api {
 task<void> index(call& c);
 task<void> health(call& c);
 task<void> policy(call& c);
+task<void> change_policy(call& c);
+task<void> forget_policy(call& c);
 
 task<void> open_session(call& c);
 task<void> list_sessions(call& c);

@@ -22,6 +22,8 @@ constexpr std::array routes{
     route{{"GET", "/"}, index},                                             // 1.3.1
     route{{"GET", "/healthz"}, health},                                     // 1.3.2
     route{{"GET", "/policy"}, policy},                                      // 1.4.1
+    route{{"PUT", "/policy"}, change_policy},                               // 1.4.2
+    route{{"DELETE", "/policy"}, forget_policy},                            // ours
     route{{"POST", "/sessions"}, open_session},                             // 1.4.3
     route{{"GET", "/sessions"}, list_sessions},                             // 1.4.4
     route{{"GET", "/sessions/{session_id}"}, inspect_session},              // 1.5.1

@@ -1,6 +1,8 @@
 #include "api/admission.hpp"
+#include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "api/shown.hpp"
+#include "wire/policy.hpp"
 
 // What the service says of itself (contract 1.3, 1.4.1).
 
@@ -17,13 +19,38 @@ task<void> health(call& c) {
     co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
 }
 
-task<void> policy(call& c) {
-    if (!co_await admit_service(c, false, read_nothing)) {
+namespace {
+/// The whole policy, or why it could not be changed.
+task<void> answer_with_policy(call& c, result<void> done) {
+    if (!done) {
+        co_await c.x.answer().send(reply_of(done.error()));
         co_return;
     }
     auto answer = shown(*c.on.sessions.policy());
     answer.not_enforced = c.on.not_enforced;
+    answer.overridden = c.on.sessions.policy_overrides();
     co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+}
+} // namespace
+
+task<void> policy(call& c) {
+    if (co_await admit_service(c, false, read_nothing)) {
+        co_await answer_with_policy(c, result<void>());
+    }
+}
+
+task<void> change_policy(call& c) {
+    std::optional<wire::policy_change_body> asked;
+    if (!co_await admit_service(c, true, body_into(asked))) {
+        co_return;
+    }
+    co_await answer_with_policy(c, co_await c.on.sessions.change_policy(std::move(*asked)));
+}
+
+task<void> forget_policy(call& c) {
+    if (co_await admit_service(c, false, read_nothing)) {
+        co_await answer_with_policy(c, co_await c.on.sessions.forget_policy());
+    }
 }
 
 } // namespace sandboxd::api

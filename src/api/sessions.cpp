@@ -133,7 +133,7 @@ task<void> list_events(call& c) {
     if (!co_await admit_session(c, false, read_after)) {
         co_return;
     }
-    const auto page = c.on.sessions.events(c.session_id(), after);
+    const auto page = co_await c.on.sessions.events(c.session_id(), after);
     if (!page) {
         co_await send_failure(c, page.error());
         co_return;

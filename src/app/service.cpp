@@ -19,6 +19,7 @@
 #include "session/registry.hpp"
 #include "store/session_store.hpp"
 #include "tls/context.hpp"
+#include "wire/policy.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -117,8 +118,15 @@ private:
         if (auto built = co_await start_backend(); !built) {
             co_return built.error();
         }
-        session::environment on{context_, config_,  *store_,    *builder_,
-                                *clock_,  workers_, authority_, runtimes_of(config_)};
+        session::environment on{context_,
+                                config_,
+                                *store_,
+                                *builder_,
+                                *clock_,
+                                workers_,
+                                authority_,
+                                runtimes_of(config_),
+                                {wire::parse_policy, wire::policy_text}};
         sessions_ = session::create_registry(std::move(on));
         if (auto found = co_await sessions_->start(); !found) {
             co_return found.error();

@@ -109,20 +109,19 @@ result<void> take_state_dir(draft& of, const environment& variables, const host_
     return {};
 }
 
-result<void> check_sessions(const draft& of) {
-    const settings& values = of.values;
+std::optional<clash> sessions_clash(const settings& values) {
     if (values.evict_idle_after && !values.workspace_root) {
-        return refused(
-            of, "evict_idle_after",
-            "evict_idle_after needs workspace_root: the files of a session put to sleep would be lost");
+        return clash{
+            "evict_idle_after",
+            "evict_idle_after needs workspace_root: the files of a session put to sleep would be lost"};
     }
     if (values.max_open_sessions && values.max_sessions && *values.max_open_sessions < *values.max_sessions) {
-        return refused(of, "max_open_sessions",
-                       "max_open_sessions (" + std::to_string(*values.max_open_sessions) +
-                           ") is below max_sessions (" + std::to_string(*values.max_sessions) +
-                           "): a resident session is an open one too");
+        return clash{"max_open_sessions", "max_open_sessions (" + std::to_string(*values.max_open_sessions) +
+                                              ") is below max_sessions (" +
+                                              std::to_string(*values.max_sessions) +
+                                              "): a resident session is an open one too"};
     }
-    return {};
+    return std::nullopt;
 }
 
 result<void> check_tls(const draft& of, const host_facts& host) {
@@ -147,26 +146,23 @@ result<void> check_tls(const draft& of, const host_facts& host) {
 }
 
 /// Swap and memory are one number to the kernel, which refuses a swap limit below the memory limit.
-result<void> check_swap(const draft& of) {
+std::optional<clash> swap_clash(const settings& values) {
     const auto below = [](const std::optional<string>& swap, const std::optional<string>& memory) {
         return swap && memory && parse_size(*swap).value_or(0) < parse_size(*memory).value_or(0);
     };
-    const settings& values = of.values;
     if (below(values.memswap_limit, values.mem_limit)) {
-        return refused(of, "memswap_limit",
-                       "memswap_limit " + in_quotes(*values.memswap_limit) + " is below mem_limit " +
-                           in_quotes(*values.mem_limit));
+        return clash{"memswap_limit", "memswap_limit " + in_quotes(*values.memswap_limit) +
+                                          " is below mem_limit " + in_quotes(*values.mem_limit)};
     }
     for (const auto& entry : values.runtimes) {
         const auto& swap = entry.memswap_limit ? entry.memswap_limit : values.memswap_limit;
         const auto& memory = entry.mem_limit ? entry.mem_limit : values.mem_limit;
         if (below(swap, memory)) {
-            return refused(of, "runtimes",
-                           "entry " + in_quotes(entry.alias) + ": memswap_limit " + in_quotes(*swap) +
-                               " is below mem_limit " + in_quotes(*memory));
+            return clash{"runtimes", "entry " + in_quotes(entry.alias) + ": memswap_limit " +
+                                         in_quotes(*swap) + " is below mem_limit " + in_quotes(*memory)};
         }
     }
-    return {};
+    return std::nullopt;
 }
 
 } // namespace
@@ -190,12 +186,14 @@ result<void> complete(draft& of, const environment& variables, const host_facts&
     return {};
 }
 
+std::optional<clash> find_clash(const settings& values) {
+    auto found = sessions_clash(values);
+    return found ? found : swap_clash(values);
+}
+
 result<void> check_together(const draft& of, const host_facts& host) {
-    if (auto done = check_sessions(of); !done) {
-        return done;
-    }
-    if (auto done = check_swap(of); !done) {
-        return done;
+    if (const auto found = find_clash(of.values)) {
+        return refused(of, found->name, found->cause);
     }
     if (of.values.max_inflight_bytes < of.values.max_body_bytes) {
         return refused(of, "max_inflight_bytes",

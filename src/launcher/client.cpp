@@ -73,6 +73,13 @@ public:
         co_return body ? result<void>() : result<void>(body.error());
     }
 
+    task<result<void>> stop(std::string slot) override {
+        stop_slot request{std::move(slot)};
+        auto got = co_await call(std::move(request), remove_deadline);
+        auto body = take<done>(std::move(got));
+        co_return body ? result<void>() : result<void>(body.error());
+    }
+
     task<result<std::vector<std::string>>> list() override {
         std::vector<std::string> all;
         while (true) {

@@ -33,6 +33,8 @@ public:
                                                            std::chrono::milliseconds deadline) = 0;
     [[nodiscard]] virtual task<result<live_sandbox>> attach(std::string slot) = 0;
     [[nodiscard]] virtual task<result<void>> remove(std::string slot) = 0;
+    /// stop_slot: a layer that is to be kept stays.
+    [[nodiscard]] virtual task<result<void>> stop(std::string slot) = 0;
     /// All slots of the state directory.
     [[nodiscard]] virtual task<result<std::vector<std::string>>> list() = 0;
     /// The image's key for start_sandbox. Progress goes to the log.

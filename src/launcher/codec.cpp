@@ -83,9 +83,11 @@ json::object encode_body(const request_body& body) {
             put(into, "workspace_dir", r.workspace_dir);
             put(into, "uid", r.uid);
             put(into, "workspace_uid", r.workspace_uid);
+            into["keep"] = static_cast<std::uint64_t>(r.keep);
         },
         [&](const attach_sandbox& r) { into = {{"kind", "attach"}, {"slot", r.slot}}; },
         [&](const remove_slot& r) { into = {{"kind", "remove"}, {"slot", r.slot}}; },
+        [&](const stop_slot& r) { into = {{"kind", "stop"}, {"slot", r.slot}}; },
         [&](const list_slots& r) { into = {{"kind", "list"}, {"after", r.after}}; },
         [&](const import_image& r) { into = {{"kind", "import"}, {"reference", r.reference}}; },
         [&](const probe_host&) { into = {{"kind", "probe"}}; },
@@ -145,6 +147,7 @@ start_sandbox get_start(field_reader& from) {
     r.workspace_dir = from.optional_text("workspace_dir");
     r.uid = get_id(from, "uid");
     r.workspace_uid = get_id(from, "workspace_uid");
+    r.keep = static_cast<keeping>(from.number("keep", static_cast<std::uint64_t>(keeping::kept)));
     return r;
 }
 
@@ -157,6 +160,9 @@ std::optional<request_body> get_request(std::string_view kind, field_reader& fro
     }
     if (kind == "remove") {
         return remove_slot{slot_of(from)};
+    }
+    if (kind == "stop") {
+        return stop_slot{slot_of(from)};
     }
     if (kind == "list") {
         return list_slots{from.text("after")};

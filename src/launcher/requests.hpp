@@ -27,9 +27,10 @@ struct account {
     friend bool operator==(const account&, const account&) = default;
 };
 
-/// Starts a sandbox in a slot; errc::exists when the slot holds something. Answer: sandbox_started with two
-/// descriptors, a pidfd of the first process and the agent's socket (sandbox_started::dials). On failure
-/// nothing is left of it.
+/// Starts a sandbox in a slot; errc::exists when the slot holds something that `keep` says nothing of, or
+/// that still runs. With keeping::layer a layer that stop_slot left there is used again, keeping::kept asks
+/// for one (errc::gone). Answer: sandbox_started with two descriptors, a pidfd of the first process and the
+/// agent's socket (sandbox_started::dials). On failure nothing is left of it but such a layer.
 struct start_sandbox {
     std::string slot;
     std::string hostname;
@@ -42,6 +43,7 @@ struct start_sandbox {
     std::optional<std::uint32_t>
         workspace_uid; ///< owner given to workspace_dir (contract 4.6.4); unset: untouched
     environment env;   ///< overrides the image's
+    keeping keep = keeping::nothing;
 };
 
 /// Finds a running sandbox again. Answer as for start_sandbox; errc::gone when it has ended.
@@ -51,6 +53,12 @@ struct attach_sandbox {
 
 /// Kills what runs in a slot and removes all that is left of it. Idempotent. Answer: done.
 struct remove_slot {
+    std::string slot;
+};
+
+/// Kills what runs in a slot. What keeps its layer keeps that, with its range of uids; of anything else
+/// nothing is left, as by remove_slot. Idempotent. Answer: done.
+struct stop_slot {
     std::string slot;
 };
 
@@ -67,7 +75,7 @@ struct import_image {
 struct probe_host {};
 
 using request_body =
-    std::variant<start_sandbox, attach_sandbox, remove_slot, list_slots, import_image, probe_host>;
+    std::variant<start_sandbox, attach_sandbox, remove_slot, stop_slot, list_slots, import_image, probe_host>;
 
 struct request {
     std::uint64_t id = 0;

@@ -162,6 +162,30 @@ result<std::uint32_t> uid_ranges::claim(const range_owner& owner) const {
     return answer;
 }
 
+/// Claims do not outlive a boot of the host, layers do.
+result<std::uint32_t> uid_ranges::claim_again(const range_owner& owner, std::uint32_t base) const {
+    if (owner_of(base) == owner) {
+        return base;
+    }
+    if (auto made = make_directories(directory_, 0711); !made) {
+        return made.error();
+    }
+    const auto prepared = directory_ + "/.claim-" + core::random_hex(8);
+    if (auto written = write_file_at(AT_FDCWD, prepared, encode(owner), 0600); !written) {
+        return written.error();
+    }
+    const auto got = try_claim(base, prepared);
+    ::unlink(prepared.c_str());
+    if (!got) {
+        return got.error();
+    }
+    if (!*got) {
+        return error{errc::capacity, "the range of uids of what was kept (from " + std::to_string(base) +
+                                         ") is in use by another sandbox"};
+    }
+    return base;
+}
+
 std::optional<range_owner> uid_ranges::owner_of(std::uint32_t base) const {
     const auto text = read_file(path_of(base), max_claim);
     return text ? decode(*text) : std::nullopt;

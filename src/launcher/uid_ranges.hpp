@@ -43,6 +43,9 @@ public:
     /// Claims a block and answers its first uid; errc::capacity when all are taken.
     [[nodiscard]] result<std::uint32_t> claim(const range_owner& owner) const;
 
+    /// Claims this very block, which the owner holds or has held; errc::capacity when another has it.
+    [[nodiscard]] result<std::uint32_t> claim_again(const range_owner& owner, std::uint32_t base) const;
+
     /// Gives back what this owner holds, `base` or, when absent, whatever is found. Idempotent.
     void release(const range_owner& owner, std::optional<std::uint32_t> base) const;
 

@@ -52,6 +52,10 @@ public:
         const auto made = blocking::remove(context_, request.slot, until_);
         give(made ? answer_body(done{}) : answer_body(made.error()));
     }
+    void operator()(const stop_slot& request) {
+        const auto made = blocking::stop(context_, request.slot, until_);
+        give(made ? answer_body(done{}) : answer_body(made.error()));
+    }
     void operator()(const list_slots& request) { give(blocking::list(context_, request)); }
     void operator()(const import_image& request) { give(blocking::import(context_, request, until_)); }
     void operator()(const probe_host&) { give(answer_body(blocking::probe(context_, until_))); }
@@ -188,7 +192,8 @@ private:
             perform(message, until);
         }
         const bool changes = std::holds_alternative<start_sandbox>(message.body) ||
-                             std::holds_alternative<remove_slot>(message.body);
+                             std::holds_alternative<remove_slot>(message.body) ||
+                             std::holds_alternative<stop_slot>(message.body);
         workers_[pid] = {message.id, until + overrun, changes, false};
     }
 

@@ -1,53 +1,47 @@
 #include "session/admission.hpp"
 
-#include <spdlog/fmt/fmt.h>
+#include "session/session.hpp"
+
+#include <utility>
 
 namespace sandboxd::session {
 
-result<void> admission::enter(const std::optional<std::string>& tenant, const settings& limits) {
+void admission::enter_open(session& one) {
     const std::lock_guard lock(mutex_);
-    if (limits.max_open_sessions && open_ >= *limits.max_open_sessions) {
-        return error{errc::capacity,
-                     fmt::format("The service keeps at most {} sessions open and all of them are in use",
-                                 *limits.max_open_sessions)};
-    }
-    if (tenant && limits.max_sessions_per_tenant) {
-        const auto at = tenants_.find(*tenant);
-        const std::int64_t held = at == tenants_.end() ? 0 : at->second;
-        if (held >= *limits.max_sessions_per_tenant) {
-            return error{errc::capacity, fmt::format("Tenant '{}' has {} of at most {} sessions", *tenant,
-                                                     held, *limits.max_sessions_per_tenant)};
-        }
-    }
-    if (limits.max_sessions && resident_ >= *limits.max_sessions) {
-        return error{errc::capacity,
-                     fmt::format("Session limit of {} reached: close one first", *limits.max_sessions)};
-    }
-    take(tenant);
-    return {};
-}
-
-void admission::enter_unchecked(const std::optional<std::string>& tenant) {
-    const std::lock_guard lock(mutex_);
-    take(tenant);
-}
-
-void admission::take(const std::optional<std::string>& tenant) {
-    ++resident_;
-    ++open_;
-    if (tenant) {
-        ++tenants_[*tenant];
-    }
-}
-
-void admission::leave(const std::optional<std::string>& tenant) {
-    const std::lock_guard lock(mutex_);
-    --resident_;
-    --open_;
-    if (!tenant) {
+    if (std::exchange(one.counted_open, true)) {
         return;
     }
-    if (const auto at = tenants_.find(*tenant); at != tenants_.end() && --at->second <= 0) {
+    ++open_;
+    if (one.record.tenant) {
+        ++tenants_[*one.record.tenant];
+    }
+}
+
+void admission::enter_resident(session& one) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(one.counted_resident, true)) {
+        ++resident_;
+    }
+}
+
+void admission::leave_resident(session& one) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(one.counted_resident, false)) {
+        --resident_;
+    }
+}
+
+void admission::leave(session& one) {
+    leave_resident(one);
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(one.counted_open, false)) {
+        return;
+    }
+    --open_;
+    if (!one.record.tenant) {
+        return;
+    }
+    if (const auto at = tenants_.find(*one.record.tenant); at != tenants_.end() && --at->second <= 0) {
         tenants_.erase(at);
     }
 }
@@ -60,6 +54,12 @@ std::int64_t admission::resident() const {
 std::int64_t admission::open() const {
     const std::lock_guard lock(mutex_);
     return open_;
+}
+
+std::int64_t admission::of_tenant(const std::string& tenant) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = tenants_.find(tenant);
+    return at == tenants_.end() ? 0 : at->second;
 }
 
 } // namespace sandboxd::session

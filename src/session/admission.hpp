@@ -1,8 +1,5 @@
 #pragma once
 
-#include "sandboxd/config.hpp"
-#include "sandboxd/error.hpp"
-
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -11,25 +8,24 @@
 
 namespace sandboxd::session {
 
+struct session;
+
 /// Counts the places: resident sandboxes with those being started (N16.6), open sessions, sessions per
-/// tenant. All of a session's places are taken at once or not at all. Thread-safe.
+/// tenant. Whether there is room is decided in room.cpp. A session gives each of its places back once,
+/// however often it is told to. Thread-safe.
 class admission {
 public:
-    /// Checked in the order of contract 1.4.3: open ceiling, tenant ceiling, resident ceiling. errc::capacity
-    /// with the contract's text.
-    [[nodiscard]] result<void> enter(const std::optional<std::string>& tenant, const settings& limits);
-
-    /// For sessions found at start: they stand, whatever the ceilings are now.
-    void enter_unchecked(const std::optional<std::string>& tenant);
-
-    void leave(const std::optional<std::string>& tenant);
+    void enter_open(session& one);
+    void enter_resident(session& one);
+    void leave_resident(session& one);
+    /// Both.
+    void leave(session& one);
 
     [[nodiscard]] std::int64_t resident() const;
     [[nodiscard]] std::int64_t open() const;
+    [[nodiscard]] std::int64_t of_tenant(const std::string& tenant) const;
 
 private:
-    void take(const std::optional<std::string>& tenant);
-
     mutable std::mutex mutex_;
     std::int64_t resident_ = 0;
     std::int64_t open_ = 0;

@@ -22,24 +22,35 @@ task<result<void>> live_registry::close(std::string id, bool purge) {
     co_return closing->outcome;
 }
 
-/// Null when there is nothing to close: not listed, or being closed already.
-std::shared_ptr<job> live_registry::begin_close(const session_ptr& one, bool purge) {
+/// Null when there is nothing to close: not listed, being closed already, or `only_if` says no.
+std::shared_ptr<job> live_registry::begin_close(const session_ptr& one, bool purge,
+                                                const std::function<bool(const session&)>& only_if) {
     std::shared_ptr<job> closing;
-    bool was_asleep = false;
+    bool asleep = false;
     {
         const std::lock_guard lock(one->mutex);
-        was_asleep = shows_hibernated(one->at);
-        if (!is_listed(one->at) || !one->step(trigger::close_started)) {
+        asleep = shows_hibernated(one->at);
+        if (!is_listed(one->at) || (only_if && !only_if(*one)) || !one->step(trigger::close_started)) {
             return nullptr;
         }
         closing = one->closing;
     }
-    if (!core::spawn(one->strand, "closing a session", lives_, life_of_close(one, purge, closing))) {
+    return spawn_close(one, purge, asleep, closing) ? closing : nullptr;
+}
+
+/// The session is `closing` already; false, and it stands as before, when the service is leaving.
+bool live_registry::spawn_close(const session_ptr& one, bool purge, bool was_asleep,
+                                const std::shared_ptr<job>& closing) {
+    if (core::spawn(one->strand, "closing a session", lives_, life_of_close(one, purge, closing))) {
+        return true;
+    }
+    {
         const std::lock_guard lock(one->mutex);
         one->step(was_asleep ? trigger::close_failed_asleep : trigger::close_failed);
-        return nullptr;
+        one->closing = std::make_shared<job>();
     }
-    return closing;
+    closing->finish(leaving());
+    return false;
 }
 
 /// The records first: once they are written the session is gone, whatever happens to the rest. What a crash
@@ -58,7 +69,7 @@ task<void> live_registry::life_of_close(session_ptr one, bool purge, std::shared
     if (!committed) {
         committed = co_await commit_close(one, false); // what was to be purged is gone
     }
-    admission_.leave(one->record.tenant);
+    admission_.leave(*one);
     shards_.erase(one);
     core::log::info("session {} is closed", one->record.id);
     closing->finish(std::move(committed));
@@ -74,6 +85,9 @@ task<result<void>> live_registry::commit_close(session_ptr one, bool purge) {
     }
     tombstones_.add(auth::token_authority::digest(one->record.id, one->token), stone.closed_at);
     std::vector<store::change> changes{store::drop_session{one->record.order}, store::put_tombstone{stone}};
+    if (auto layer = purge ? std::nullopt : layer_of(*one)) {
+        changes.emplace_back(store::put_kept{*layer});
+    }
     auto committed = co_await on_.store.commit(std::move(changes));
     if (!committed) {
         core::log::error("closing session {} could not be recorded: {}", one->record.id,
@@ -81,6 +95,16 @@ task<result<void>> live_registry::commit_close(session_ptr one, bool purge) {
         co_return error{errc::internal, "The close could not be recorded"};
     }
     co_return result<void>();
+}
+
+/// What the session leaves in its slot for the next one of its id.
+std::optional<store::kept_layer> live_registry::layer_of(const session& one) const {
+    const std::lock_guard lock(one.mutex);
+    if (!keeps_layers() || !one.slot) {
+        return std::nullopt;
+    }
+    const auto spec = on_.runtimes.spec(*policy_.get(), one.record.runtime, one.record.entry);
+    return store::kept_layer{one.record.id, one.slot->slot, spec ? spec->image : "", on_.clock.wall()};
 }
 
 /// Pending commands answer at once, whatever the sandbox does (N16.32).
@@ -98,22 +122,28 @@ void live_registry::end_commands(const session_ptr& one) {
 }
 
 task<void> live_registry::take_down(session_ptr one, bool purge) {
-    std::shared_ptr<sandbox> box;
-    std::optional<slot_record> slot;
-    std::shared_ptr<job> healing;
+    std::shared_ptr<job> moving;
     {
         const std::lock_guard lock(one->mutex);
-        healing = one->healing;
+        moving = one->moving;
     }
-    if (healing) { // it sees the close and undoes what it has built
-        co_await healing->done.wait_for(on_.waits.stop);
+    if (moving) { // it sees the close and undoes what it has built
+        co_await moving->done.wait_for(4 * on_.waits.stop);
     }
+    auto layer = purge ? std::nullopt : layer_of(*one);
+    std::shared_ptr<sandbox> box;
+    std::optional<slot_record> slot;
     {
         const std::lock_guard lock(one->mutex);
         box = std::exchange(one->box, nullptr);
         slot = std::exchange(one->slot, std::nullopt);
     }
-    const bool stopped = co_await stop_box(std::move(box), std::move(slot), purge);
+    const auto left = slot;
+    const bool stopped =
+        co_await stop_box(std::move(box), std::move(slot), layer ? leaving_slot::kept : leaving_slot::empty);
+    if (layer) {
+        kept_.add({std::move(*layer), *left, on_.clock.steady()});
+    }
     {
         const std::lock_guard lock(one->mutex);
         one->step(stopped ? trigger::stopped : trigger::stop_overdue);

@@ -59,7 +59,7 @@ task<bool> stop_in(std::shared_ptr<sandbox> box, std::string run_id) {
 bool is_for_the_service(errc code) {
     return code == errc::not_found || code == errc::start_failed || code == errc::timeout ||
            code == errc::unsupported || code == errc::unavailable || code == errc::exists ||
-           code == errc::internal;
+           code == errc::internal || code == errc::capacity;
 }
 } // namespace
 

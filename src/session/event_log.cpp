@@ -7,10 +7,20 @@ namespace sandboxd::session {
 
 namespace {
 constexpr std::int64_t largest_block = 65'536;
-}
+constexpr std::size_t slack = 56;
 
-event_log::event_log(std::int64_t limit, std::vector<event> kept) : latest_(limit), limit_(limit) {
-    std::ranges::move(kept, std::back_inserter(kept_));
+/// The entries above `seq` among the last that are kept.
+std::vector<event> shown(const std::vector<event>& all, std::int64_t seq) {
+    const auto last = all.end();
+    const auto oldest = all.size() > store::events_kept
+                            ? last - static_cast<std::ptrdiff_t>(store::events_kept)
+                            : all.begin();
+    return {std::ranges::upper_bound(oldest, last, seq, {}, &event::seq), last};
+}
+} // namespace
+
+event_log::event_log(std::int64_t limit, std::vector<event> kept)
+    : kept_(std::move(kept)), latest_(limit), limit_(limit) {
     if (!kept_.empty()) {
         latest_ = std::max(latest_, kept_.back().seq);
     }
@@ -23,8 +33,8 @@ bool event_log::add(event one) {
     }
     one.seq = ++latest_;
     kept_.push_back(std::move(one));
-    if (kept_.size() > store::events_kept) {
-        kept_.pop_front();
+    if (kept_.size() > store::events_kept + slack) {
+        kept_.erase(kept_.begin(), kept_.begin() + slack);
     }
     return true;
 }
@@ -32,9 +42,27 @@ bool event_log::add(event one) {
 event_page event_log::after(std::int64_t seq) const {
     event_page page;
     page.latest_seq = latest_;
-    const auto first = std::ranges::upper_bound(kept_, seq, {}, &event::seq);
-    page.events.assign(first, kept_.end());
+    page.events = shown(kept_, seq);
     return page;
+}
+
+event_page event_log::after(std::int64_t seq, std::vector<event> stored) const {
+    const auto ours = kept_.empty() ? latest_ + 1 : kept_.front().seq;
+    stored.erase(std::ranges::lower_bound(stored, ours, {}, &event::seq), stored.end());
+    stored.insert(stored.end(), kept_.begin(), kept_.end());
+    event_page page;
+    page.latest_seq = latest_;
+    page.events = shown(stored, seq);
+    return page;
+}
+
+void event_log::forget_written() {
+    if (kept_.empty()) {
+        return;
+    }
+    partial_ = true;
+    std::vector<event> left = unwritten();
+    kept_.swap(left);
 }
 
 std::int64_t event_log::wanted_limit() const noexcept {

@@ -3,7 +3,6 @@
 #include "session/types.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 namespace sandboxd::session {
@@ -17,6 +16,12 @@ public:
 
     /// After a restart: any number up to `limit` may have been given out.
     event_log(std::int64_t limit, std::vector<event> kept);
+    /// The same where the entries were left in the store.
+    static event_log left_in_store(std::int64_t limit) {
+        event_log log(limit, {});
+        log.partial_ = true;
+        return log;
+    }
 
     /// Numbers the entry. False when the block is used up, because the store has not answered for long: the
     /// entry is lost then, rather than a number used twice.
@@ -34,10 +39,18 @@ public:
     [[nodiscard]] std::vector<event> unwritten() const;
     void written(std::int64_t seq) noexcept { written_ = seq; }
 
+    /// Frees what has been written: the store has it.
+    void forget_written();
+    /// The store has entries that are not here.
+    [[nodiscard]] bool partial() const noexcept { return partial_; }
+    /// after(seq), given what the store has.
+    [[nodiscard]] event_page after(std::int64_t seq, std::vector<event> stored) const;
+
     static constexpr std::int64_t first_block = 256;
 
 private:
-    std::deque<event> kept_;
+    bool partial_ = false;
+    std::vector<event> kept_; ///< now and then more than are shown, so that dropping the oldest costs little
     std::int64_t latest_ = 0;
     std::int64_t written_ = 0;
     std::int64_t limit_ = 0;

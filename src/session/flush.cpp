@@ -75,6 +75,9 @@ task<void> live_registry::flush() {
     for (const auto& [one, up_to] : written) {
         const std::lock_guard lock(one->mutex);
         one->log.written(up_to.first);
+        if (one->at == phase::hibernated) {
+            one->log.forget_written();
+        }
         one->log.reserved(up_to.second);
     }
 }

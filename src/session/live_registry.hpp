@@ -1,19 +1,26 @@
 #pragma once
 
+#include "config/policy.hpp"
 #include "core/event.hpp"
 #include "core/gate.hpp"
 #include "session/admission.hpp"
 #include "session/command_queue.hpp"
 #include "session/files.hpp"
+#include "session/kept_layers.hpp"
+#include "session/policy_cell.hpp"
 #include "session/registry.hpp"
 #include "session/session.hpp"
 #include "session/shards.hpp"
 #include "session/tombstones.hpp"
+#include "session/turn.hpp"
+#include "session/workspace_ages.hpp"
 
 #include <boost/asio/strand.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,8 +29,9 @@
 
 namespace sandboxd::session {
 
-/// The registry of the service. Its parts: open.cpp, close.cpp, sandboxes.cpp (building, healing, stopping),
-/// commands.cpp, queries.cpp, start.cpp, flush.cpp.
+/// The registry of the service. Its parts: open.cpp, close.cpp, room.cpp (who makes way at a ceiling),
+/// sandboxes.cpp (building and stopping), renew.cpp (healing and waking), sleep.cpp, reaper.cpp, policy.cpp,
+/// commands.cpp, queries.cpp, start.cpp, adopt.cpp, flush.cpp.
 class live_registry final : public registry, public file_operations {
 public:
     explicit live_registry(environment on);
@@ -37,7 +45,8 @@ public:
     void undelivered(const opened& answer) override;
     task<result<session_info>> inspect(std::string id, bool usage) override;
     task<listing> list(bool usage) override;
-    result<event_page> events(std::string_view id, std::int64_t after) const override;
+    bool has_session(std::string_view id) const override { return find_listed(id) != nullptr; }
+    task<result<event_page>> events(std::string id, std::int64_t after) override;
     task<result<void>> close(std::string id, bool purge) override;
     task<result<exec_answer>> exec(std::string id, exec_command command,
                                    std::shared_ptr<client_watch> watch) override;
@@ -54,7 +63,10 @@ public:
     task<result<file_listing>> ls(std::string id, std::string path) override;
     task<result<file_listing>> glob(std::string id, glob_request command) override;
     task<result<grep_answer>> grep(std::string id, grep_command command) override;
-    std::shared_ptr<const settings> policy() const override { return policy_; }
+    std::shared_ptr<const settings> policy() const override { return policy_.get(); }
+    std::vector<std::string> policy_overrides() const override;
+    task<result<void>> change_policy(policy_change change) override;
+    task<result<void>> forget_policy() override;
 
 private:
     using time_point = std::chrono::steady_clock::time_point;
@@ -69,6 +81,18 @@ private:
     struct built {
         slot_record slot;
         std::shared_ptr<sandbox> box;
+        bool had_slot = false; ///< made in the slot it was given, beside what was kept there
+    };
+    /// What a sandbox is made in: the slot that holds what is kept of the last one, if any.
+    struct place_to_build {
+        std::optional<slot_record> slot;
+        bool only_there = false; ///< errc::gone when nothing is kept in it (N9.2)
+    };
+    /// Those who make way for a sandbox that is about to be built.
+    using leavers = std::vector<std::pair<session_ptr, std::shared_ptr<job>>>;
+    struct way {
+        leavers sleepers; ///< fall asleep
+        leavers closers;  ///< are closed for good
     };
     /// How a command came to its answer.
     enum class fate { answered, late, overdue, stopped, left, closed };
@@ -90,37 +114,82 @@ private:
     // open.cpp
     result<plan> plan_open(const open_request& request) const;
     /// Nothing while the session is being closed.
-    std::optional<result<opened>> open_existing(const session_ptr& there, const open_request& request) const;
+    task<std::optional<result<opened>>> open_existing(session_ptr there, open_request request);
     task<result<void>> may_attach(std::string id);
     session_ptr make_session(const plan& wanted, const open_request& request);
-    task<result<opened>> launch(session_ptr fresh, bool generated);
-    task<void> life_of_open(session_ptr fresh);
-    task<result<void>> bring_up(session_ptr fresh);
+    task<result<opened>> launch(session_ptr fresh, way cleared, bool generated);
+    task<void> life_of_open(session_ptr fresh, way cleared);
+    task<result<void>> bring_up(session_ptr fresh, way cleared);
+    task<result<built>> build_fresh(session_ptr fresh, const std::optional<kept_layers::entry>& left);
     void fail_open(const session_ptr& fresh, error why);
     opened answer_for(const session_ptr& one, bool created, bool generated) const;
     void abandon(const session_ptr& fresh);
 
     // close.cpp
-    std::shared_ptr<job> begin_close(const session_ptr& one, bool purge);
+    std::shared_ptr<job> begin_close(const session_ptr& one, bool purge,
+                                     const std::function<bool(const session&)>& only_if = {});
+    bool spawn_close(const session_ptr& one, bool purge, bool was_asleep,
+                     const std::shared_ptr<job>& closing);
     task<void> life_of_close(session_ptr one, bool purge, std::shared_ptr<job> closing);
     task<result<void>> commit_close(session_ptr one, bool purge);
+    std::optional<store::kept_layer> layer_of(const session& one) const;
     task<void> take_down(session_ptr one, bool purge);
     task<void> purge_workspace(store::tombstone stone);
     static void end_commands(const session_ptr& one);
     task<void> close_all(std::chrono::steady_clock::duration limit);
 
     // sandboxes.cpp
-    task<result<built>> build(session_ptr one);
-    task<result<built>> build_in_slot(session_ptr one, sandbox_spec spec);
+    task<result<built>> build(session_ptr one, place_to_build where);
+    task<result<built>> build_in_slot(session_ptr one, sandbox_spec spec, std::optional<slot_record> slot);
     task<bool> discard(slot_record slot);
-    task<bool> stop_box(std::shared_ptr<sandbox> box, std::optional<slot_record> slot, bool purge);
+    /// What becomes of the slot of a sandbox that is stopped: emptied, or left as it is with what is kept in
+    /// it.
+    enum class leaving_slot { empty, kept };
+    task<bool> stop_box(std::shared_ptr<sandbox> box, std::optional<slot_record> slot, leaving_slot how);
+    task<bool> undo(built made);
     task<void> run_stop(std::shared_ptr<sandbox> box, bool purge, std::shared_ptr<core::shared_event> done);
     task<void> outlast(std::optional<slot_record> slot, std::shared_ptr<core::shared_event> done);
     void watch_death(const session_ptr& one);
+    [[nodiscard]] bool keeps_layers() const { return policy_->persist_containers; }
+
+    // renew.cpp
     task<result<std::shared_ptr<sandbox>>> obtain(session_ptr one, std::shared_ptr<ticket> mine, bool for_run,
                                                   time_point until);
-    task<void> life_of_heal(session_ptr one, std::shared_ptr<job> healing);
-    task<result<void>> replace_box(session_ptr one);
+    result<std::shared_ptr<job>> begin_move(const session_ptr& one, bool for_run);
+    task<void> life_of_renewal(session_ptr one, std::shared_ptr<job> moving, phase during, bool only_there,
+                               way cleared);
+    task<result<void>> renew(session_ptr one, phase during, bool only_there, way cleared);
+    task<result<void>> put_in_place(session_ptr one, phase during, result<built> made);
+    task<bool> find_again(session_ptr one);
+
+    // sleep.cpp
+    void spawn_sleep(const session_ptr& one, const std::shared_ptr<job>& moving);
+    task<void> life_of_sleep(session_ptr one, std::shared_ptr<job> moving);
+    task<result<void>> fall_asleep(session_ptr one);
+    std::shared_ptr<job> begin_wake(const session_ptr& one, bool only_there);
+    task<result<void>> wake_for_open(session_ptr one);
+
+    // room.cpp
+    result<way> make_room(const session_ptr& newcomer, bool is_new);
+    std::vector<session_ptr> longest_idle(std::size_t count, std::chrono::seconds at_least) const;
+    std::vector<session_ptr> longest_asleep(std::size_t count) const;
+    std::optional<way> claim(const std::vector<session_ptr>& idle, const std::vector<session_ptr>& asleep);
+    void spawn_leaving(const way& cleared);
+    task<bool> wait_for(way cleared);
+
+    // reaper.cpp
+    task<void> life_of_reaper();
+    void close_idle();
+    void close_asleep();
+    task<void> sweep();
+    task<void> sweep_workspaces();
+    task<void> sweep_layers();
+
+    // policy.cpp
+    task<void> load_policy(std::optional<std::string> stored);
+    result<settings> with(const policy_change& file, const policy_change& put) const;
+    void take_overrides(const result<std::string>& text);
+    task<void> poll_overrides();
 
     // commands.cpp
     window window_of(std::optional<double> seconds) const;
@@ -160,12 +229,20 @@ private:
     struct samples;
     task<void> sample_into(session_ptr one, std::shared_ptr<samples> out, std::size_t at);
 
-    // start.cpp
+    // start.cpp, adopt.cpp
     struct adoption;
+    task<void> adopt_all(std::shared_ptr<adoption> work);
     task<void> adopt_some(std::shared_ptr<adoption> work);
+    task<std::optional<result<std::shared_ptr<sandbox>>>> look_for(slot_record slot);
+    void take_in(const session_ptr& one, std::shared_ptr<sandbox> box);
+    task<void> look_again();
     [[nodiscard]] task<void> count_inherited(std::shared_ptr<sandbox> box);
     task<result<std::size_t>> remove_strays(const store::contents& kept);
     void restore_tombstones(const store::contents& kept);
+    void restore_session(store::session_contents kept, const std::map<std::string, slot_record>& slots,
+                         adoption& work);
+    void restore_layers(const store::contents& kept, const std::map<std::string, slot_record>& slots,
+                        adoption& work);
 
     // flush.cpp
     void mark_dirty(const session_ptr& one);
@@ -179,13 +256,21 @@ private:
     static error leaving();
 
     environment on_;
-    std::shared_ptr<const settings> policy_;
+    policy_cell policy_;
+    turns policy_turns_;
+    mutable std::mutex overrides_mutex_; ///< over the next two, which change within a turn
+    policy_change from_file_;            ///< what the overrides file has said so far
+    policy_change from_put_;
+    std::string overrides_seen_; ///< what told the file's state when it was read
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> next_order_{1};
     std::atomic<std::uint64_t> next_file_call_{1};
     std::atomic<std::int64_t> quarantined_{0};
     shards shards_;
     admission admission_;
+    std::mutex room_mutex_; ///< held for moments, before any session's: who makes way for whom
+    kept_layers kept_;
+    workspace_ages ages_; ///< the reaper's
     tombstones tombstones_;
     command_queue queue_;
     /// Opens and closes under way, healing, the flusher: shutdown waits for them.
@@ -202,6 +287,7 @@ private:
     std::mutex dirty_mutex_;
     std::vector<session_ptr> dirty_;
     time_point last_prune_{};
+    std::shared_ptr<core::event> reap_now_; ///< on flush_strand_: set at the end
 };
 
 } // namespace sandboxd::session

@@ -2,6 +2,7 @@
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "session/live_registry.hpp"
+#include "session/refusals.hpp"
 #include "session/workspace.hpp"
 
 #include <utility>
@@ -32,9 +33,9 @@ private:
 
 result<live_registry::plan> live_registry::plan_open(const open_request& request) const {
     plan wanted;
-    wanted.alias =
-        request.runtime && !request.runtime->empty() ? *request.runtime : on_.runtimes.default_alias;
-    auto entry = on_.runtimes.entry(wanted.alias);
+    const auto policy = policy_.get();
+    wanted.alias = request.runtime && !request.runtime->empty() ? *request.runtime : policy->default_runtime;
+    auto entry = on_.runtimes.entry(*policy, wanted.alias);
     if (!entry) {
         return entry.error();
     }
@@ -57,37 +58,42 @@ opened live_registry::answer_for(const session_ptr& one, bool created, bool gene
     return {one->describe(on_.clock), one->token, created, generated};
 }
 
-std::optional<result<opened>> live_registry::open_existing(const session_ptr& there,
-                                                           const open_request& request) const {
+task<std::optional<result<opened>>> live_registry::open_existing(session_ptr there, open_request request) {
     const std::string& id = there->record.id;
     {
         const std::lock_guard lock(there->mutex);
         if (there->at == phase::opening) {
-            return error{errc::busy, "Session " + id + " is still opening"};
+            co_return error{errc::busy, "Session " + id + " is still opening"};
         }
         if (!is_listed(there->at)) {
-            return std::nullopt;
+            co_return std::nullopt;
         }
     }
     if (!request.reuse && !request.attach) {
-        return error{errc::exists, "Session exists: " + id};
+        co_return error{errc::exists, "Session exists: " + id};
     }
     if (request.runtime && *request.runtime != there->record.runtime) {
-        return error{errc::exists, "Session " + id + " runs '" + there->record.runtime +
-                                       "'. Close it before changing runtime"};
+        co_return error{errc::exists, "Session " + id + " runs '" + there->record.runtime +
+                                          "'. Close it before changing runtime"};
     }
-    return answer_for(there, false, false);
+    if (auto awake = co_await wake_for_open(there); !awake) {
+        co_return awake.error();
+    }
+    if (find_listed(id) != there) { // closed while it was woken
+        co_return std::nullopt;
+    }
+    co_return answer_for(there, false, false);
 }
 
 task<result<void>> live_registry::may_attach(std::string id) {
-    bool kept = false;
-    if (policy_->workspace_root) {
+    bool kept = kept_.has(id); // N16.24
+    if (!kept && policy_->workspace_root) {
         kept = co_await on_.workers.run(
             [root = *policy_->workspace_root, id] { return blocking::workspace_exists(root, id); });
     }
     if (!kept) {
         co_return error{errc::not_found, "There is nothing to attach to: no session " + id +
-                                             " is open and no workspace of it is kept"};
+                                             " is open and nothing of it is kept"};
     }
     co_return result<void>();
 }
@@ -124,7 +130,7 @@ task<result<opened>> live_registry::open(open_request request) {
     bool looked = false;
     for (;;) {
         if (auto there = shards_.find(wanted->id)) {
-            if (auto answer = open_existing(there, request)) {
+            if (auto answer = co_await open_existing(there, request)) {
                 co_return std::move(*answer);
             }
             // It is being closed: that ends, at the latest when its sandbox is quarantined.
@@ -149,21 +155,23 @@ task<result<opened>> live_registry::open(open_request request) {
         if (shards_.insert(fresh)) {
             continue;
         }
-        if (auto entered = admission_.enter(fresh->record.tenant, *policy_); !entered) {
+        auto cleared = make_room(fresh, true);
+        if (!cleared) {
             {
                 const std::lock_guard lock(fresh->mutex);
                 fresh->step(trigger::build_failed);
             }
             shards_.erase(fresh);
             fresh->closing->done.set();
-            co_return entered.error();
+            co_return cleared.error();
         }
-        co_return co_await launch(fresh, wanted->generated);
+        co_return co_await launch(fresh, std::move(*cleared), wanted->generated);
     }
 }
 
-task<result<opened>> live_registry::launch(session_ptr fresh, bool generated) {
-    if (!core::spawn(fresh->strand, "opening a session", lives_, life_of_open(fresh))) {
+task<result<opened>> live_registry::launch(session_ptr fresh, way cleared, bool generated) {
+    spawn_leaving(cleared);
+    if (!core::spawn(fresh->strand, "opening a session", lives_, life_of_open(fresh, std::move(cleared)))) {
         fail_open(fresh, leaving());
         co_return leaving();
     }
@@ -180,10 +188,10 @@ task<result<opened>> live_registry::launch(session_ptr fresh, bool generated) {
     co_return answer_for(fresh, true, generated);
 }
 
-task<void> live_registry::life_of_open(session_ptr fresh) {
+task<void> live_registry::life_of_open(session_ptr fresh, way cleared) {
     result<void> up = error{errc::internal, "The sandbox could not be started: an internal error"};
     try {
-        up = co_await bring_up(fresh);
+        up = co_await bring_up(fresh, std::move(cleared));
     } catch (const std::exception& e) {
         core::log::error("opening session {} failed: {}", fresh->record.id, e.what());
     }
@@ -205,9 +213,17 @@ task<void> live_registry::life_of_open(session_ptr fresh) {
 
 /// Slot record, sandbox, session record, in this order: whatever a crash cuts off, the next start finds
 /// either a session or a slot without one.
-task<result<void>> live_registry::bring_up(session_ptr fresh) {
-    auto made = co_await build(fresh);
+task<result<void>> live_registry::bring_up(session_ptr fresh, way cleared) {
+    if (!co_await wait_for(std::move(cleared))) {
+        co_return error{errc::capacity,
+                        "Session limit reached: the session that was to make way could not be put to sleep"};
+    }
+    auto left = kept_.take(fresh->record.id);
+    auto made = co_await build_fresh(fresh, left);
     if (!made) {
+        if (left) {
+            kept_.add(std::move(*left));
+        }
         co_return made.error();
     }
     {
@@ -216,13 +232,40 @@ task<result<void>> live_registry::bring_up(session_ptr fresh) {
         fresh->slot = made->slot;
     }
     fresh->touch(on_.clock);
-    std::vector<store::change> changes{store::put_session{fresh->snapshot()}};
+    std::vector<store::change> changes{store::put_session{fresh->snapshot()},
+                                       store::drop_kept{fresh->record.id}};
     if (auto kept = co_await on_.store.commit(std::move(changes)); !kept) {
         core::log::error("session {} could not be recorded: {}", fresh->record.id, kept.error().message);
-        co_await stop_box(made->box, made->slot, true);
-        co_return error{errc::internal, "The session could not be recorded"};
+        co_await undo(std::move(*made));
+        if (left) {
+            kept_.add(std::move(*left));
+        }
+        co_return could_not_record();
+    }
+    if (left && !made->had_slot) { // of another image: nobody can use it any more
+        [[maybe_unused]] const bool removed = co_await discard(std::move(left->slot));
     }
     co_return result<void>();
+}
+
+/// With what a closed session of this id has left, where that fits: a layer fits its image only.
+task<result<live_registry::built>> live_registry::build_fresh(session_ptr fresh,
+                                                              const std::optional<kept_layers::entry>& left) {
+    const auto& record = fresh->record;
+    place_to_build where;
+    if (left && keeps_layers()) {
+        const auto spec = on_.runtimes.spec(*policy_.get(), record.runtime, record.entry);
+        if (spec && spec->image == left->layer.image) {
+            where.slot = left->slot;
+        }
+    }
+    auto made = co_await build(fresh, std::move(where));
+    if (!made && record.workspace) { // not what was there before: that is not empty, or is somebody's
+        co_await on_.workers.run([path = *record.workspace, id = record.id] {
+            blocking::remove_empty_workspace(blocking::workspace_root(path, id), id);
+        });
+    }
+    co_return made;
 }
 
 void live_registry::fail_open(const session_ptr& fresh, error why) {
@@ -233,7 +276,7 @@ void live_registry::fail_open(const session_ptr& fresh, error why) {
         released = std::exchange(fresh->box, nullptr);
     }
     shards_.erase(fresh);
-    admission_.leave(fresh->record.tenant);
+    admission_.leave(*fresh);
     fresh->opening->finish(std::move(why));
     fresh->closing->done.set();
 }

@@ -129,9 +129,10 @@ task<listing> live_registry::list(bool usage) {
         co_await sampled->done->wait();
     }
     listing answer;
-    answer.limit = policy_->max_sessions;
-    answer.open_limit = policy_->max_open_sessions;
-    answer.tenant_limit = policy_->max_sessions_per_tenant;
+    const auto policy = policy_.get();
+    answer.limit = policy->max_sessions;
+    answer.open_limit = policy->max_open_sessions;
+    answer.tenant_limit = policy->max_sessions_per_tenant;
     answer.sessions.reserve(everyone.size());
     for (std::size_t i = 0; i < everyone.size(); ++i) {
         {
@@ -146,21 +147,35 @@ task<listing> live_registry::list(bool usage) {
     co_return answer;
 }
 
-result<event_page> live_registry::events(std::string_view id, std::int64_t after) const {
+task<result<event_page>> live_registry::events(std::string id, std::int64_t after) {
     const auto one = find_listed(id);
     if (!one) {
-        return no_such(id);
+        co_return no_such(id);
+    }
+    {
+        const std::lock_guard lock(one->mutex);
+        if (!one->log.partial()) {
+            co_return one->log.after(after);
+        }
+    }
+    auto stored = co_await on_.store.events(one->record.order);
+    if (!stored) {
+        co_return stored.error();
+    }
+    if (find_listed(id) != one) { // closed meanwhile (contract 1.5.2)
+        co_return no_such(id);
     }
     const std::lock_guard lock(one->mutex);
-    return one->log.after(after);
+    co_return one->log.after(after, std::move(*stored));
 }
 
 health live_registry::health_numbers() const {
     health now;
     now.sessions = admission_.resident();
-    now.limit = policy_->max_sessions;
+    const auto policy = policy_.get();
+    now.limit = policy->max_sessions;
     now.open_sessions = admission_.open();
-    now.open_limit = policy_->max_open_sessions;
+    now.open_limit = policy->max_open_sessions;
     now.runtimes = on_.runtimes.aliases;
     now.running_commands = static_cast<std::int64_t>(queue_.running());
     now.quarantined = quarantined_;

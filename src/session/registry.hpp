@@ -36,6 +36,8 @@ struct patience {
     std::chrono::milliseconds usage{3'000};       ///< a sample
     std::chrono::milliseconds usage_cache{5'000}; ///< contract 2.15
     std::chrono::milliseconds flush{500};         ///< events and activity are written so late at most
+    std::chrono::milliseconds tick{1'000};        ///< between two looks at the clock of the reaper
+    std::chrono::milliseconds adopt_again{2'000}; ///< between two looks for sandboxes that did not answer
 };
 
 /// What the registry stands on; all of it outlives the registry.
@@ -48,6 +50,7 @@ struct environment {
     core::worker_pool& workers; ///< for work on the workspace directories
     const auth::token_authority& authority;
     runtime_source runtimes;
+    policy_text policy;
     patience waits = {};
 };
 
@@ -55,6 +58,7 @@ struct environment {
 struct start_report {
     std::size_t adopted = 0; ///< sessions whose sandbox is still there
     std::size_t dead = 0;    ///< sessions that stay listed, `alive` false
+    std::size_t asleep = 0;  ///< sessions that sleep
     std::size_t removed = 0; ///< slots that had no owner
 };
 
@@ -98,8 +102,11 @@ public:
     /// Contract 1.4.4.
     [[nodiscard]] virtual task<listing> list(bool usage) = 0;
 
-    /// Contract 1.5.2: entries with a number above `after`.
-    [[nodiscard]] virtual result<event_page> events(std::string_view id, std::int64_t after) const = 0;
+    /// Clients see a session of this id.
+    [[nodiscard]] virtual bool has_session(std::string_view id) const = 0;
+
+    /// Contract 1.5.2: entries with a number above `after`. No side effect.
+    [[nodiscard]] virtual task<result<event_page>> events(std::string id, std::int64_t after) = 0;
 
     /// Contract 2.12. Goes on when the awaiting coroutine is cancelled.
     [[nodiscard]] virtual task<result<void>> close(std::string id, bool purge) = 0;
@@ -126,6 +133,16 @@ public:
 
     /// The settings in force (contract 1.4.1 shows most of them).
     [[nodiscard]] virtual std::shared_ptr<const settings> policy() const = 0;
+
+    /// What of them PUT /policy has set.
+    [[nodiscard]] virtual std::vector<std::string> policy_overrides() const = 0;
+
+    /// Contract 1.4.2, 2.14: in force when it answers, and after every restart until forget_policy(). All or
+    /// nothing. errc::invalid with a text for the 400; errc::internal when it can't be recorded.
+    [[nodiscard]] virtual task<result<void>> change_policy(policy_change change) = 0;
+
+    /// Back to the settings of the environment and the files. errc::internal as above.
+    [[nodiscard]] virtual task<result<void>> forget_policy() = 0;
 };
 
 [[nodiscard]] std::unique_ptr<registry> create_registry(environment on);

@@ -61,15 +61,19 @@ struct session {
         active_since{};                 ///< the same moment on the steady clock
     std::atomic<bool> dirty{false};     ///< waits to be written
     std::atomic<bool> abandoned{false}; ///< the one who asked for the open has left (N16.33)
+    bool counted_open = false;          ///< under the admission's lock, as the next one
+    bool counted_resident = false;
 
     mutable std::mutex mutex;
     phase at = phase::opening;
     std::shared_ptr<sandbox> box; ///< null when it is known to be gone
+    bool unsure = false; ///< there may be a sandbox in the slot: it did not answer when it was looked for
     std::optional<slot_record> slot;
+    std::chrono::seconds idle_limit{0}; ///< the service's when the sandbox was built (contract 2.13 a)
     event_log log;
     std::unordered_map<std::string, std::shared_ptr<ticket>> commands; ///< by run id
-    path_locks paths; ///< writes and edits, one after the other per path; has a lock of its own
-    std::shared_ptr<job> healing;
+    path_locks paths;            ///< writes and edits, one after the other per path; has a lock of its own
+    std::shared_ptr<job> moving; ///< the healing, falling asleep or waking under way
     const std::shared_ptr<job> opening = std::make_shared<job>();
     std::shared_ptr<job> closing = std::make_shared<job>(); ///< a new one after a close that failed
     std::optional<std::pair<std::chrono::steady_clock::time_point, std::optional<usage_sample>>> sampled;
@@ -78,6 +82,14 @@ struct session {
     bool step(trigger what);
     /// The caller holds `mutex`.
     [[nodiscard]] bool alive() const { return at == phase::running && box && box->alive(); }
+    /// A command or file operation has not been answered yet, or one from before a restart still runs:
+    /// neither eviction nor the reaper may end it (N9.5). The caller holds `mutex`.
+    [[nodiscard]] bool in_flight() const {
+        return !commands.empty() || (box && box->inherited_commands() != 0);
+    }
+    [[nodiscard]] std::chrono::steady_clock::duration idle(const core::clock& clock) const {
+        return clock.steady() - active_since.load();
+    }
 
     void touch(const core::clock& clock);
     [[nodiscard]] session_info describe(const core::clock& clock) const;

@@ -27,7 +27,7 @@ void shards::erase(const session_ptr& gone) {
     }
 }
 
-std::vector<session_ptr> shards::all() const {
+std::vector<session_ptr> shards::unsorted() const {
     std::vector<session_ptr> found;
     for (const auto& one : shards_) {
         const std::lock_guard lock(one.mutex);
@@ -35,6 +35,11 @@ std::vector<session_ptr> shards::all() const {
             found.push_back(each);
         }
     }
+    return found;
+}
+
+std::vector<session_ptr> shards::all() const {
+    auto found = unsorted();
     std::ranges::sort(found, {}, [](const session_ptr& each) { return each->record.order; });
     return found;
 }

@@ -25,6 +25,7 @@ public:
 
     /// All, in the order of opening.
     [[nodiscard]] std::vector<session_ptr> all() const;
+    [[nodiscard]] std::vector<session_ptr> unsorted() const;
 
 private:
     struct hash {

@@ -1,7 +1,7 @@
 #include "core/deadline.hpp"
 #include "core/log.hpp"
 #include "core/spawn.hpp"
-#include "session/bounded.hpp"
+#include "session/adoption.hpp"
 #include "session/live_registry.hpp"
 
 #include <boost/asio/post.hpp>
@@ -19,79 +19,17 @@ std::unique_ptr<registry> create_registry(environment on) {
 
 live_registry::live_registry(environment on)
     : on_(std::move(on)),
-      policy_(std::make_shared<const settings>(on_.config)),
+      policy_(on_.config),
       queue_(static_cast<std::size_t>(std::max<std::int64_t>(1, policy_->max_running_commands))),
       flush_strand_(boost::asio::make_strand(on_.context.get_executor())),
       flush_now_(std::make_shared<core::event>(flush_strand_)),
-      last_prune_(on_.clock.steady()) {}
+      last_prune_(on_.clock.steady()),
+      reap_now_(std::make_shared<core::event>(flush_strand_)) {}
 
 live_registry::~live_registry() {
     if (calls_->inside() != 0) {
         // A sandbox that never answered keeps its calls, and they their gate, until the program ends.
         [[maybe_unused]] auto* const left = calls_.release();
-    }
-}
-
-/// Sessions whose sandboxes are being looked for.
-struct live_registry::adoption {
-    std::vector<std::pair<session_ptr, slot_record>> all;
-    std::size_t next = 0; ///< under `mutex`
-    std::size_t found = 0;
-    std::size_t workers = 0;
-    std::mutex mutex;
-    core::shared_event done;
-};
-
-task<void> live_registry::adopt_some(std::shared_ptr<adoption> work) {
-    for (;;) {
-        std::pair<session_ptr, slot_record> mine;
-        {
-            const std::lock_guard lock(work->mutex);
-            if (work->next == work->all.size()) {
-                if (--work->workers == 0) {
-                    work->done.set();
-                }
-                co_return;
-            }
-            mine = work->all[work->next++];
-        }
-        auto box = co_await bounded<result<std::shared_ptr<sandbox>>>(
-            *calls_, nullptr, on_.builder.adopt(mine.second),
-            std::chrono::steady_clock::now() + on_.waits.adopt);
-        if (!box || !*box) {
-            core::log::warning("the sandbox of session {} was not found again: {}", mine.first->record.id,
-                               box ? box->error().message : "no answer");
-            continue;
-        }
-        if ((**box)->inherited_commands() != 0) {
-            core::spawn(boost::asio::make_strand(on_.context.get_executor()), "commands from before", lives_,
-                        count_inherited(**box));
-        }
-        {
-            const std::lock_guard lock(mine.first->mutex);
-            mine.first->box = std::move(**box);
-        }
-        watch_death(mine.first);
-        const std::lock_guard lock(work->mutex);
-        ++work->found;
-    }
-}
-
-/// Commands of an earlier service hold places like any other until they end (design.md "Decided" 21).
-task<void> live_registry::count_inherited(std::shared_ptr<sandbox> box) {
-    constexpr std::chrono::milliseconds look_again{100};
-    std::vector<command_queue::place> places;
-    for (auto running = box->inherited_commands(); running != 0 && box->alive() && !stopping_;
-         running = box->inherited_commands()) {
-        while (places.size() > running) {
-            places.pop_back();
-        }
-        while (places.size() < running) {
-            places.push_back(queue_.enter());
-        }
-        if (!co_await core::sleep_for(look_again)) {
-            co_return;
-        }
     }
 }
 
@@ -120,6 +58,9 @@ task<result<std::size_t>> live_registry::remove_strays(const store::contents& ke
             strays.erase(*one.session.slot);
         }
     }
+    for (const auto& one : kept.kept) {
+        strays.erase(one.slot);
+    }
     std::size_t removed = 0;
     for (const auto& [name, slot] : strays) {
         if (co_await discard(slot)) {
@@ -129,11 +70,55 @@ task<result<std::size_t>> live_registry::remove_strays(const store::contents& ke
     co_return removed;
 }
 
+void live_registry::restore_session(store::session_contents kept,
+                                    const std::map<std::string, slot_record>& slots, adoption& work) {
+    const auto& record = kept.session;
+    next_order_ = std::max(next_order_.load(), record.order + 1);
+    const bool asleep = record.state == store::session_state::hibernated;
+    auto found = std::make_shared<session>(on_.context.get_executor(), record,
+                                           on_.authority.session_token(record.id, record.token_nonce));
+    found->log = asleep ? event_log::left_in_store(record.event_limit)
+                        : event_log(record.event_limit, std::move(kept.events));
+    found->at = asleep ? phase::hibernated : phase::running;
+    found->idle_limit = std::chrono::seconds(policy_->idle_timeout);
+    const std::chrono::duration<double> idle(std::max(0.0, on_.clock.wall() - record.last_activity));
+    found->active_since =
+        on_.clock.steady() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(idle);
+    found->opening->done.set();
+    const auto slot = record.slot ? slots.find(*record.slot) : slots.end();
+    if (slot != slots.end()) {
+        found->slot = slot->second;
+        work.all.emplace_back(found, slot->second);
+    }
+    admission_.enter_open(*found);
+    if (!asleep) {
+        admission_.enter_resident(*found);
+    }
+    [[maybe_unused]] const auto other = shards_.insert(found);
+}
+
+/// What closed sessions have left, and, in case a crash came before its stop, still runs.
+void live_registry::restore_layers(const store::contents& kept,
+                                   const std::map<std::string, slot_record>& slots, adoption& work) {
+    for (const auto& one : kept.kept) {
+        const auto slot = slots.find(one.slot);
+        if (slot == slots.end()) {
+            continue;
+        }
+        const std::chrono::duration<double> age(std::max(0.0, on_.clock.wall() - one.since));
+        kept_.add(
+            {one, slot->second,
+             on_.clock.steady() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(age)});
+        work.all.emplace_back(nullptr, slot->second);
+    }
+}
+
 task<result<start_report>> live_registry::start() {
     auto kept = co_await on_.store.load();
     if (!kept) {
         co_return kept.error();
     }
+    co_await load_policy(std::move(kept->policy));
     restore_tombstones(*kept);
     start_report report;
     auto removed = co_await remove_strays(*kept);
@@ -153,39 +138,20 @@ task<result<start_report>> live_registry::start() {
         slots[one.slot] = one;
     }
     auto work = std::make_shared<adoption>();
-    std::vector<store::change> numbers{prune_now()};
+    restore_layers(*kept, slots, *work);
     for (auto& one : kept->sessions) {
-        next_order_ = std::max(next_order_.load(), one.session.order + 1);
-        const auto slot = one.session.slot ? slots.find(*one.session.slot) : slots.end();
-        auto token = on_.authority.session_token(one.session.id, one.session.token_nonce);
-        auto found = std::make_shared<session>(on_.context.get_executor(), one.session, std::move(token));
-        found->log = event_log(one.session.event_limit, std::move(one.events));
-        found->at =
-            one.session.state == store::session_state::hibernated ? phase::hibernated : phase::running;
-        const std::chrono::duration<double> idle(std::max(0.0, on_.clock.wall() - one.session.last_activity));
-        found->active_since =
-            on_.clock.steady() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(idle);
-        found->opening->done.set();
-        numbers.emplace_back(store::reserve_events{one.session.order, found->log.wanted_limit()});
-        if (slot != slots.end()) {
-            found->slot = slot->second;
-            work->all.emplace_back(found, slot->second);
-        }
-        admission_.enter_unchecked(found->record.tenant);
-        [[maybe_unused]] const auto other = shards_.insert(found);
+        report.asleep += one.session.state == store::session_state::hibernated ? 1 : 0;
+        restore_session(std::move(one), slots, *work);
     }
-    const std::size_t at_once = std::min<std::size_t>(32, work->all.size());
-    work->workers = at_once;
-    for (std::size_t i = 0; i < at_once; ++i) {
-        core::spawn(boost::asio::make_strand(on_.context.get_executor()), "adopting sandboxes", lives_,
-                    adopt_some(work));
-    }
-    if (at_once != 0) {
-        co_await work->done.wait();
-    }
+    co_await adopt_all(work);
     report.adopted = work->found;
-    report.dead = kept->sessions.size() - work->found;
+    report.dead = kept->sessions.size() - work->found - report.asleep;
     // Blocks of event numbers, so that the first command of each session is logged.
+    std::vector<store::change> numbers{prune_now()};
+    for (const auto& one : shards_.all()) {
+        const std::lock_guard lock(one->mutex);
+        numbers.emplace_back(store::reserve_events{one->record.order, one->log.wanted_limit()});
+    }
     if (auto written = co_await on_.store.commit(std::move(numbers)); !written) {
         co_return written.error();
     }
@@ -194,8 +160,14 @@ task<result<start_report>> live_registry::start() {
         one->log.reserved(one->log.wanted_limit());
     }
     core::spawn(flush_strand_, "the flusher", flusher_, life_of_flusher());
-    core::log::info("sessions found again: {}, without a sandbox: {}; slots without a session removed: {}",
-                    report.adopted, report.dead, report.removed);
+    core::spawn(flush_strand_, "the reaper", lives_, life_of_reaper());
+    if (work->unsure != 0) {
+        core::spawn(boost::asio::make_strand(on_.context.get_executor()), "looking for sandboxes again",
+                    lives_, look_again());
+    }
+    core::log::info(
+        "sessions found again: {}, without a sandbox: {}, asleep: {}; slots without a session removed: {}",
+        report.adopted, report.dead, report.asleep, report.removed);
     co_return report;
 }
 
@@ -236,6 +208,7 @@ task<void> live_registry::shutdown(shutdown_mode mode, std::chrono::steady_clock
         co_await close_all(until - std::chrono::steady_clock::now());
     }
     lives_.close();
+    boost::asio::post(flush_strand_, [event = reap_now_] { event->set(); });
     co_await drained_until(lives_, until);
     boost::asio::post(flush_strand_, [event = flush_now_] { event->set(); });
     flusher_.close();

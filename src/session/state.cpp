@@ -60,27 +60,6 @@ bool is_listed(phase at) noexcept {
     return false;
 }
 
-bool holds_id(phase at) noexcept {
-    return at == phase::opening || at == phase::closing || is_listed(at);
-}
-
-bool is_resident(phase at) noexcept {
-    switch (at) {
-    case phase::opening:
-    case phase::running:
-    case phase::healing:
-    case phase::sleeping:
-    case phase::waking:
-    case phase::closing:
-        return true;
-    case phase::hibernated:
-    case phase::quarantined:
-    case phase::closed:
-        return false;
-    }
-    return false;
-}
-
 bool shows_hibernated(phase at) noexcept {
     return at == phase::hibernated || at == phase::waking;
 }

@@ -44,10 +44,6 @@ enum class trigger : std::uint8_t {
 
 /// Clients see it: in listings, by its id, by its token.
 [[nodiscard]] bool is_listed(phase at) noexcept;
-/// Its id can't be opened.
-[[nodiscard]] bool holds_id(phase at) noexcept;
-/// It counts against max_sessions (contract 2.4, N16.6).
-[[nodiscard]] bool is_resident(phase at) noexcept;
 /// Shown as `hibernated`; everything else that is listed is `running`.
 [[nodiscard]] bool shows_hibernated(phase at) noexcept;
 

@@ -2,6 +2,7 @@
 
 // Requests and answers of the session registry: plain data, no JSON, no HTTP.
 
+#include "sandboxd/config.hpp"
 #include "sandboxd/sandbox.hpp"
 #include "store/session_store.hpp"
 
@@ -131,15 +132,23 @@ struct run_answer {
     command_end end;
 };
 
+/// A change of the policy as the text that the store and the overrides file hold: that of `PUT /policy`.
+struct policy_text {
+    /// errc::invalid with a sentence; unknown fields are refused.
+    std::function<result<policy_change>(const std::string& text)> parse;
+    std::function<std::string(const policy_change& change)> print;
+};
+
 /// What the registry has to know of runtimes; the composition root fills it from the config room.
 struct runtime_source {
     std::vector<std::string> aliases; ///< sorted
-    std::string default_alias;
     /// The entry of an allowed alias as JSON, kept with the session so that a later heal builds the same.
-    std::function<result<std::string>(const std::string& alias)> entry;
-    /// The sandbox such an entry stands for, under the ceilings in force now; all but `session_id` and
-    /// `workspace_dir`. errc::start_failed with a text fit for the 502.
-    std::function<result<sandbox_spec>(const std::string& alias, const std::string& entry)> spec;
+    std::function<result<std::string>(const settings& policy, const std::string& alias)> entry;
+    /// The sandbox such an entry stands for, under the ceilings in force now; all but `session_id`,
+    /// `workspace_dir` and `keep`. errc::start_failed with a text fit for the 502.
+    std::function<result<sandbox_spec>(const settings& policy, const std::string& alias,
+                                       const std::string& entry)>
+        spec;
 };
 
 } // namespace sandboxd::session

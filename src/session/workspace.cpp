@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -23,6 +25,8 @@ constexpr int directory_only = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 /// Deeper directories are moved up and taken on their own, so that hostile nesting costs neither stack nor
 /// descriptors.
 constexpr int deepest = 32;
+
+constexpr std::string_view swept_prefix = ".swept-";
 
 error start_error(const std::string& what, int errnum) {
     return {errc::start_failed, os_error(what, errnum).message};
@@ -92,6 +96,33 @@ void empty_directory(int fd, int top, int depth) {
     }
 }
 
+bool is_session_id(const std::string& name) {
+    const auto plain = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    };
+    const auto inside = [&plain](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; };
+    return !name.empty() && name.size() <= 64 && plain(name.front()) && std::ranges::all_of(name, inside);
+}
+
+/// Removes `name` below `top`, whatever it holds.
+bool remove_below(int top, const std::string& name) {
+    {
+        const core::unique_fd own(::openat(top, name.c_str(), directory_only));
+        if (!own) {
+            return errno == ENOENT;
+        }
+        // Each round takes 32 levels off what was moved up; a tree made of rounds without end does not exist.
+        for (int round = 0; round < 100'000 && !names_in(own.get()).empty(); ++round) {
+            const auto before = names_in(own.get());
+            empty_directory(own.get(), own.get(), 1);
+            if (names_in(own.get()) == before) {
+                break; // nothing moves any more
+            }
+        }
+    }
+    return ::unlinkat(top, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
 } // namespace
 
 std::string workspace_path(const std::string& root, const std::string& id) {
@@ -158,21 +189,62 @@ bool remove_workspace(const std::string& root, const std::string& id) {
     if (!top) {
         return errno == ENOENT;
     }
-    {
-        const core::unique_fd own(::openat(top.get(), id.c_str(), directory_only));
-        if (!own) {
-            return errno == ENOENT;
-        }
-        // Each round takes 32 levels off what was moved up; a tree made of rounds without end does not exist.
-        for (int round = 0; round < 100'000 && !names_in(own.get()).empty(); ++round) {
-            const auto before = names_in(own.get());
-            empty_directory(own.get(), own.get(), 1);
-            if (names_in(own.get()) == before) {
-                break; // nothing moves any more
-            }
+    return remove_below(top.get(), id);
+}
+
+void remove_empty_workspace(const std::string& root, const std::string& id) {
+    const core::unique_fd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const core::unique_fd own(top && is_plain_name(id) ? ::openat(top.get(), id.c_str(), directory_only)
+                                                       : -1);
+    if (own && (::unlinkat(own.get(), "workspace", AT_REMOVEDIR) == 0 || errno == ENOENT)) {
+        ::unlinkat(top.get(), id.c_str(), AT_REMOVEDIR);
+    }
+}
+
+std::vector<std::pair<std::string, double>> list_workspaces(const std::string& root) {
+    std::vector<std::pair<std::string, double>> found;
+    const core::unique_fd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!top) {
+        return found;
+    }
+    for (auto& name : names_in(top.get())) {
+        struct stat facts{};
+        if (is_session_id(name) && ::fstatat(top.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISDIR(facts.st_mode)) {
+            const auto& time = facts.st_mtim;
+            found.emplace_back(std::move(name),
+                               static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9);
         }
     }
-    return ::unlinkat(top.get(), id.c_str(), AT_REMOVEDIR) == 0;
+    return found;
+}
+
+/// Moved aside first: a session that is opened meanwhile makes itself a new one and does not lose it.
+bool sweep_workspace(const std::string& root, const std::string& id, const std::function<bool()>& in_use) {
+    const core::unique_fd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!top || !is_session_id(id)) {
+        return false;
+    }
+    const std::string aside = std::string(swept_prefix) + core::random_hex(8);
+    if (::renameat(top.get(), id.c_str(), top.get(), aside.c_str()) != 0) {
+        return errno == ENOENT;
+    }
+    if (in_use() && ::renameat2(top.get(), aside.c_str(), top.get(), id.c_str(), RENAME_NOREPLACE) == 0) {
+        return false;
+    }
+    return remove_below(top.get(), aside);
+}
+
+void sweep_leftovers(const std::string& root) {
+    const core::unique_fd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!top) {
+        return;
+    }
+    for (const auto& name : names_in(top.get())) {
+        if (name.starts_with(swept_prefix)) {
+            remove_below(top.get(), name);
+        }
+    }
 }
 
 } // namespace sandboxd::session::blocking

@@ -3,8 +3,11 @@
 #include "sandboxd/error.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// The directories of sessions below the workspace root. Everything here blocks: it runs on the worker pool.
 namespace sandboxd::session::blocking {
@@ -27,5 +30,19 @@ namespace sandboxd::session::blocking {
 /// Removes `<root>/<id>` and all below it, following no link. What can't be removed stays (contract 2.12);
 /// true when nothing is left.
 bool remove_workspace(const std::string& root, const std::string& id);
+
+/// Removes `<root>/<id>` where it holds nothing but an empty `workspace`.
+void remove_empty_workspace(const std::string& root, const std::string& id);
+
+/// The directories directly below the root whose names are session ids, with their own times (Unix seconds).
+/// Empty when the root is missing.
+[[nodiscard]] std::vector<std::pair<std::string, double>> list_workspaces(const std::string& root);
+
+/// Removes an unused workspace unless `in_use` says, once it is out of reach, that a session has come for it.
+/// True when it is gone.
+bool sweep_workspace(const std::string& root, const std::string& id, const std::function<bool()>& in_use);
+
+/// Removes what an earlier sweep was kept from finishing.
+void sweep_leftovers(const std::string& root);
 
 } // namespace sandboxd::session::blocking

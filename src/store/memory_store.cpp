@@ -15,6 +15,8 @@ struct tables {
     std::map<std::string, std::int64_t> orders; ///< of ids
     std::map<std::string, slot_record> slots;
     std::map<nonce, tombstone> tombstones;
+    std::map<std::string, kept_layer> kept;
+    std::optional<std::string> policy;
 
     void operator()(const put_slot& one) { slots[one.slot.slot] = one.slot; }
     void operator()(const drop_slot& one) { slots.erase(one.slot); }
@@ -25,6 +27,13 @@ struct tables {
     void operator()(const set_slot& one) {
         if (const auto at = sessions.find(one.order); at != sessions.end()) {
             at->second.session.slot = one.slot;
+        }
+    }
+    void operator()(const set_state& one) {
+        if (const auto at = sessions.find(one.order); at != sessions.end()) {
+            at->second.session.state = one.state;
+            at->second.session.slot = one.slot;
+            at->second.session.last_activity = one.last_activity;
         }
     }
     void operator()(const drop_session& one) {
@@ -44,6 +53,9 @@ struct tables {
             return each.second.closed_at < one.before && !each.second.purge;
         });
     }
+    void operator()(const put_kept& one) { kept[one.layer.id] = one.layer; }
+    void operator()(const drop_kept& one) { kept.erase(one.id); }
+    void operator()(const put_policy& one) { policy = one.overrides; }
     void operator()(const touch& one) {
         if (const auto at = sessions.find(one.order); at != sessions.end()) {
             at->second.session.last_activity = one.last_activity;
@@ -72,6 +84,9 @@ public:
         contents all;
         for (const auto& [order, one] : tables_.sessions) {
             all.sessions.push_back(one);
+            if (one.session.state == session_state::hibernated) {
+                all.sessions.back().events.clear();
+            }
         }
         for (const auto& [name, one] : tables_.slots) {
             all.slots.push_back(one);
@@ -80,7 +95,17 @@ public:
             all.tombstones.push_back(one);
         }
         std::ranges::sort(all.tombstones, {}, &tombstone::closed_at);
+        for (const auto& [id, one] : tables_.kept) {
+            all.kept.push_back(one);
+        }
+        all.policy = tables_.policy;
         co_return all;
+    }
+
+    task<result<std::vector<event_record>>> events(std::int64_t order) override {
+        const std::lock_guard lock(mutex_);
+        const auto at = tables_.sessions.find(order);
+        co_return at == tables_.sessions.end() ? std::vector<event_record>() : at->second.events;
     }
 
     task<result<void>> commit(std::vector<change> changes) override {

@@ -5,6 +5,12 @@
 
 namespace sandboxd::store {
 
+namespace {
+std::string_view state_text(session_state state) {
+    return state == session_state::hibernated ? "hibernated" : "running";
+}
+} // namespace
+
 struct apply_change {
     records& all;
 
@@ -23,6 +29,13 @@ struct apply_change {
         all.set_slot_.bind(1, one.order);
         all.set_slot_.bind(2, one.slot);
         return all.set_slot_.run();
+    }
+    result<void> operator()(const set_state& one) {
+        all.set_state_.bind(1, one.order);
+        all.set_state_.bind(2, state_text(one.state));
+        all.set_state_.bind(3, one.slot);
+        all.set_state_.bind(4, one.last_activity);
+        return all.set_state_.run();
     }
     result<void> operator()(const drop_session& one) {
         all.drop_events_.bind(1, one.order);
@@ -46,6 +59,24 @@ struct apply_change {
     result<void> operator()(const prune_tombstones& one) {
         all.prune_.bind(1, one.before);
         return all.prune_.run();
+    }
+    result<void> operator()(const put_kept& one) {
+        all.put_kept_.bind(1, std::string_view(one.layer.id));
+        all.put_kept_.bind(2, std::string_view(one.layer.slot));
+        all.put_kept_.bind(3, std::string_view(one.layer.image));
+        all.put_kept_.bind(4, one.layer.since);
+        return all.put_kept_.run();
+    }
+    result<void> operator()(const drop_kept& one) {
+        all.drop_kept_.bind(1, std::string_view(one.id));
+        return all.drop_kept_.run();
+    }
+    result<void> operator()(const put_policy& one) {
+        if (!one.overrides) {
+            return all.drop_policy_.run();
+        }
+        all.put_policy_.bind(1, std::string_view(*one.overrides));
+        return all.put_policy_.run();
     }
     result<void> operator()(const touch& one) {
         all.touch_.bind(1, one.order);
@@ -71,16 +102,23 @@ result<records> records::prepare(sqlite3* db) {
          "?6, "
          "nonce = ?7, created_at = ?8, last_activity = ?9, state = ?10, slot = ?11, event_limit = ?12"},
         {&all.set_slot_, "UPDATE sessions SET slot = ?2 WHERE open_order = ?1"},
+        {&all.set_state_,
+         "UPDATE sessions SET state = ?2, slot = ?3, last_activity = ?4 WHERE open_order = ?1"},
         {&all.drop_session_, "DELETE FROM sessions WHERE open_order = ?1"},
         {&all.drop_events_, "DELETE FROM events WHERE open_order = ?1"},
         {&all.put_tombstone_, "INSERT OR REPLACE INTO tombstones VALUES (?1, ?2, ?3, ?4)"},
         {&all.purge_done_, "UPDATE tombstones SET purge = NULL WHERE nonce = ?1"},
         {&all.prune_, "DELETE FROM tombstones WHERE closed_at < ?1 AND purge IS NULL"},
+        {&all.put_kept_, "INSERT OR REPLACE INTO kept_layers VALUES (?1, ?2, ?3, ?4)"},
+        {&all.drop_kept_, "DELETE FROM kept_layers WHERE id = ?1"},
+        {&all.put_policy_, "INSERT OR REPLACE INTO policy VALUES (1, ?1)"},
+        {&all.drop_policy_, "DELETE FROM policy"},
         {&all.touch_, "UPDATE sessions SET last_activity = ?2 WHERE open_order = ?1"},
         {&all.reserve_, "UPDATE sessions SET event_limit = ?2 WHERE open_order = ?1"},
         {&all.add_event_, "INSERT OR REPLACE INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 "
                           "WHERE EXISTS (SELECT 1 FROM sessions WHERE open_order = ?1)"},
         {&all.trim_events_, "DELETE FROM events WHERE open_order = ?1 AND seq <= ?2"},
+        {&all.read_events_, "SELECT * FROM events WHERE open_order = ?1 ORDER BY seq"},
     };
     for (const auto& [place, sql] : wanted) {
         auto one = statement::prepare(db, sql);
@@ -102,8 +140,7 @@ result<void> records::put(const session_record& session) {
     put_session_.bind_blob(7, session.token_nonce.data(), session.token_nonce.size());
     put_session_.bind(8, session.created_at);
     put_session_.bind(9, session.last_activity);
-    put_session_.bind(
-        10, std::string_view(session.state == session_state::hibernated ? "hibernated" : "running"));
+    put_session_.bind(10, state_text(session.state));
     put_session_.bind(11, session.slot);
     put_session_.bind(12, session.event_limit);
     return put_session_.run();
@@ -176,6 +213,11 @@ result<void> load_sessions(sqlite3* db, contents& all) {
     return for_each_row(db, "SELECT * FROM sessions ORDER BY open_order", read);
 }
 
+event_record event_of(statement& row) {
+    return {row.column_int(1),      row.column_double(2), row.column_text(3),  row.column_text(4),
+            row.column_int(5) != 0, row.column_text(6),   row.column_double(7)};
+}
+
 result<void> load_events(sqlite3* db, contents& all) {
     auto owner = all.sessions.begin();
     const auto read = [&](statement& row) -> result<void> {
@@ -184,13 +226,16 @@ result<void> load_events(sqlite3* db, contents& all) {
             ++owner;
         }
         if (owner != all.sessions.end() && owner->session.order == order) {
-            owner->events.push_back({row.column_int(1), row.column_double(2), row.column_text(3),
-                                     row.column_text(4), row.column_int(5) != 0, row.column_text(6),
-                                     row.column_double(7)});
+            owner->events.push_back(event_of(row));
         }
         return {};
     };
-    return for_each_row(db, "SELECT * FROM events ORDER BY open_order, seq", read);
+    // Those of sleeping sessions are read when somebody asks for them.
+    return for_each_row(
+        db,
+        "SELECT * FROM events WHERE open_order IN (SELECT open_order FROM sessions WHERE state "
+        "<> 'hibernated') ORDER BY open_order, seq",
+        read);
 }
 
 result<void> load_slots(sqlite3* db, contents& all) {
@@ -216,16 +261,50 @@ result<void> load_tombstones(sqlite3* db, contents& all) {
     return for_each_row(db, "SELECT nonce, id, closed_at, purge FROM tombstones ORDER BY closed_at", read);
 }
 
+result<void> load_kept(sqlite3* db, contents& all) {
+    const auto read = [&](statement& row) -> result<void> {
+        all.kept.push_back(
+            {row.column_text(0), row.column_text(1), row.column_text(2), row.column_double(3)});
+        return {};
+    };
+    return for_each_row(db, "SELECT id, slot, image, since FROM kept_layers ORDER BY id", read);
+}
+
+result<void> load_policy(sqlite3* db, contents& all) {
+    const auto read = [&](statement& row) -> result<void> {
+        all.policy = row.column_text(0);
+        return {};
+    };
+    return for_each_row(db, "SELECT overrides FROM policy", read);
+}
+
 } // namespace
 
 result<contents> records::load(sqlite3* db) {
     contents all;
-    for (const auto part : {load_sessions, load_events, load_slots, load_tombstones}) {
+    for (const auto part :
+         {load_sessions, load_events, load_slots, load_tombstones, load_kept, load_policy}) {
         if (auto done = part(db, all); !done) {
             return done.error();
         }
     }
     return all;
+}
+
+result<std::vector<event_record>> records::events(std::int64_t order) {
+    std::vector<event_record> all;
+    read_events_.bind(1, order);
+    for (;;) {
+        auto more = read_events_.step();
+        if (!more || !*more) {
+            read_events_.reset();
+            if (!more) {
+                return more.error();
+            }
+            return all;
+        }
+        all.push_back(event_of(read_events_));
+    }
 }
 
 } // namespace sandboxd::store

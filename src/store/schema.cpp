@@ -53,6 +53,18 @@ CREATE TABLE tombstones (
     purge TEXT
 ) WITHOUT ROWID;
 CREATE INDEX tombstones_by_age ON tombstones (closed_at);
+)sql",
+                                R"sql(
+CREATE TABLE kept_layers (
+    id TEXT PRIMARY KEY NOT NULL,
+    slot TEXT NOT NULL,
+    image TEXT NOT NULL,
+    since REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE policy (
+    only_row INTEGER PRIMARY KEY NOT NULL CHECK (only_row = 1),
+    overrides TEXT NOT NULL
+);
 )sql"};
 constexpr auto our_version = static_cast<std::int64_t>(migrations.size());
 

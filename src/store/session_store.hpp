@@ -47,6 +47,16 @@ struct tombstone {
     friend bool operator==(const tombstone&, const tombstone&) = default;
 };
 
+/// What a closed session left in its slot (SANDBOXD_PERSIST_CONTAINERS): the next open of its id finds it.
+struct kept_layer {
+    std::string id;
+    std::string slot;
+    std::string image; ///< as the sandbox_spec had it: a layer fits the image it was made on only
+    double since = 0;  ///< Unix seconds
+
+    friend bool operator==(const kept_layer&, const kept_layer&) = default;
+};
+
 /// One line of a session's event log (contract 2.11).
 struct event_record {
     std::int64_t seq = 0;
@@ -76,6 +86,12 @@ struct set_slot { ///< the session has another sandbox, or none
     std::int64_t order = 0;
     std::optional<std::string> slot;
 };
+struct set_state { ///< put to sleep or woken
+    std::int64_t order = 0;
+    session_state state = session_state::running;
+    std::optional<std::string> slot;
+    double last_activity = 0;
+};
 struct drop_session { ///< with its events; its slot stays
     std::int64_t order = 0;
 };
@@ -87,6 +103,15 @@ struct purge_done {
 };
 struct prune_tombstones { ///< those closed before, purged or without anything to purge
     double before = 0;
+};
+struct put_kept { ///< adds or replaces, by id
+    kept_layer layer;
+};
+struct drop_kept {
+    std::string id;
+};
+struct put_policy { ///< what PUT /policy has set, as text; none: nothing any more
+    std::optional<std::string> overrides;
 };
 struct touch {
     std::int64_t order = 0;
@@ -101,18 +126,21 @@ struct add_event { ///< and drops those that are no longer among the last events
     event_record event;
 };
 
-using change = std::variant<put_slot, drop_slot, put_session, set_slot, drop_session, put_tombstone,
-                            purge_done, prune_tombstones, touch, reserve_events, add_event>;
+using change = std::variant<put_slot, drop_slot, put_session, set_slot, set_state, drop_session,
+                            put_tombstone, purge_done, prune_tombstones, put_kept, drop_kept, put_policy,
+                            touch, reserve_events, add_event>;
 
 struct session_contents {
     session_record session;
-    std::vector<event_record> events; ///< ascending
+    std::vector<event_record> events; ///< ascending; none of a sleeping session: session_store::events
 };
 
 struct contents {
     std::vector<session_contents> sessions; ///< in the order of opening
     std::vector<slot_record> slots;
     std::vector<tombstone> tombstones;
+    std::vector<kept_layer> kept;
+    std::optional<std::string> policy; ///< what PUT /policy has set
 };
 
 class session_store {
@@ -124,6 +152,9 @@ public:
 
     /// Everything there is; for the start. errc::io, errc::internal.
     [[nodiscard]] virtual task<result<contents>> load() = 0;
+
+    /// The events of one session, ascending: what has been committed of them.
+    [[nodiscard]] virtual task<result<std::vector<event_record>>> events(std::int64_t order) = 0;
 
     /// Applies all changes or none. When it has answered, they survive a crash of the service and of the
     /// machine. Callers that wait at the same time share one write to the disk. errc::io (disk full, ...),

@@ -16,8 +16,10 @@ namespace {
 struct request {
     std::vector<change> changes;
     bool is_load = false;
+    std::optional<std::int64_t> events_of;
     result<void> outcome = error{errc::internal, "the session store did not answer"};
     contents loaded;
+    std::vector<event_record> events;
     core::shared_event answered;
 };
 using request_ptr = std::shared_ptr<request>;
@@ -42,6 +44,19 @@ public:
             co_return mine->outcome.error();
         }
         co_return std::move(mine->loaded);
+    }
+
+    task<result<std::vector<event_record>>> events(std::int64_t order) override {
+        auto mine = std::make_shared<request>();
+        mine->events_of = order;
+        if (!push(mine)) {
+            co_return closed();
+        }
+        co_await mine->answered.wait();
+        if (!mine->outcome) {
+            co_return mine->outcome.error();
+        }
+        co_return std::move(mine->events);
     }
 
     task<result<void>> commit(std::vector<change> changes) override {
@@ -105,20 +120,36 @@ private:
 
     void serve(const std::deque<request_ptr>& group) {
         std::vector<request_ptr> writers;
+        std::vector<request_ptr> readers; // they see what those before them wrote
         for (const auto& one : group) {
             if (one->is_load) {
                 load_now(*one);
                 one->answered.set();
+            } else if (one->events_of) {
+                readers.push_back(one);
             } else {
                 writers.push_back(one);
             }
         }
-        if (writers.empty()) {
-            return;
+        if (!writers.empty()) {
+            write(writers);
         }
-        write(writers);
         for (const auto& one : writers) {
             one->answered.set();
+        }
+        for (const auto& one : readers) {
+            read_events(*one);
+            one->answered.set();
+        }
+    }
+
+    void read_events(request& one) {
+        auto all = records_.events(*one.events_of);
+        if (all) {
+            one.events = std::move(*all);
+            one.outcome = result<void>();
+        } else {
+            one.outcome = all.error();
         }
     }
 

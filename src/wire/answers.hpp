@@ -135,6 +135,7 @@ struct service_policy {
     bool native_writes = false;
     bool native_realpath = false;
     std::vector<std::string> not_enforced; ///< ours: what this host can't enforce, one sentence each
+    std::vector<std::string> overridden;   ///< ours: the fields that PUT /policy has set
 
     static constexpr auto fields() {
         using m = service_policy;
@@ -165,7 +166,8 @@ struct service_policy {
                           optional("native_files", &m::native_files),
                           optional("native_writes", &m::native_writes),
                           optional("native_realpath", &m::native_realpath),
-                          optional("not_enforced", &m::not_enforced)};
+                          optional("not_enforced", &m::not_enforced),
+                          optional("overridden", &m::overridden)};
     }
 };
 

@@ -193,6 +193,12 @@ bool read_value(const json::value& from, std::int64_t& into, const rules& keep, 
                       "Input should be greater than or equal to " + std::to_string(*keep.at_least), from,
                       std::move(context));
     }
+    if (keep.above && !(static_cast<double>(into) > *keep.above)) {
+        json::object context;
+        context["gt"] = static_cast<std::int64_t>(*keep.above);
+        return refuse(faults, "greater_than", at, "Input should be greater than " + bound_text(*keep.above),
+                      from, std::move(context));
+    }
     return true;
 }
 

@@ -30,7 +30,8 @@ struct rules {
     std::optional<double> above{};
     const id_pattern* pattern = nullptr;
     std::size_t min_items = 0;
-    bool no_nul = false; ///< a NUL can't reach a program (N19.2)
+    bool no_null = false; ///< of a change: the field can't be cleared
+    bool no_nul = false;  ///< a NUL can't reach a program (N19.2)
 };
 
 // Reading one value with the leniency of contract 1.1.6. Each pushes what is wrong, with the words of the

@@ -28,6 +28,7 @@ start_sandbox full_start() {
     r.uid = 1000;
     r.workspace_uid = 1000;
     r.env = {{"A", "1"}, {"B", "two words\n\xff"}};
+    r.keep = keeping::kept;
     return r;
 }
 
@@ -59,6 +60,7 @@ BOOST_AUTO_TEST_CASE(a_start_request_comes_back_whole) {
     BOOST_TEST(*r.uid == 1000U);
     BOOST_TEST(*r.workspace_uid == 1000U);
     BOOST_TEST((r.env == want.env));
+    BOOST_TEST((r.keep == keeping::kept));
 }
 
 BOOST_AUTO_TEST_CASE(whole_numbers_of_cpus_are_kept) {

@@ -70,6 +70,7 @@ public:
         return real_->attach(std::move(slot));
     }
     task<result<void>> remove(std::string slot) override { return real_->remove(std::move(slot)); }
+    task<result<void>> stop(std::string slot) override { return real_->stop(std::move(slot)); }
     task<result<std::vector<std::string>>> list() override { return real_->list(); }
     task<result<std::string>> import(std::string reference) override {
         ++imports;

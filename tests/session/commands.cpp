@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_can_not_be_cancelled_ends_after_the_ceiling)
     BOOST_TEST(!shown->end.exit_code.has_value());
     const auto late = service.ready(exec);
     CHECK_ERROR(late, errc::timeout, "The command outlasted the service ceiling of 1 seconds");
-    const auto log = service.sessions().events("a", 0);
+    const auto log = service.get(service.sessions().events("a", 0));
     BOOST_REQUIRE(log->events.size() == 2U);
     BOOST_TEST(log->events[0].detail == "timed out");
     BOOST_TEST(log->events[1].detail == "");
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(an_own_timeout_below_the_ceiling_is_no_504_even_when_the_st
     BOOST_TEST(late->end.exit_code.value() == 124);
     BOOST_TEST(late->end.timed_out);
     BOOST_TEST(late->output == "so far\n");
-    const auto log = service.sessions().events("a", 0);
+    const auto log = service.get(service.sessions().events("a", 0));
     BOOST_REQUIRE(log->events.size() == 1U);
     BOOST_TEST(log->events[0].detail == "exit 124");
 }
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(run_answers_as_the_contract_has_it) {
     answer = service.get(service.sessions().run("a", program('c', {"hang"}, 0.05), nullptr));
     BOOST_TEST(answer->end.timed_out);
     BOOST_TEST(!answer->end.exit_code.has_value());
-    const auto log = service.sessions().events("a", 0);
+    const auto log = service.get(service.sessions().events("a", 0));
     BOOST_REQUIRE(log->events.size() == 3U);
     BOOST_TEST(log->events[0].target == R"(echo 'it'"'"'s')");
     BOOST_TEST(log->events[0].detail == "exit 0");
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_sandbox_that_dies_under_a_command_is_gone_for_run_and_an_
     BOOST_TEST(shown->output == "Error: the sandbox has ended");
     BOOST_TEST(shown->end.exit_code.value() == 1);
     std::set<std::string> details;
-    const auto log = service.sessions().events("a", 0);
+    const auto log = service.get(service.sessions().events("a", 0));
     for (const auto& each : log->events) {
         details.insert(each.op + ": " + each.detail);
     }
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_heal_that_fails_leaves_the_session_as_it_was) {
     BOOST_REQUIRE(info.has_value());
     BOOST_TEST(!info->alive);
     BOOST_TEST(!info->hibernated);
-    BOOST_TEST(service.sessions().events("a", 0)->events.empty());
+    BOOST_TEST(service.events("a", 0).events.empty());
     host->fail_builds = false;
     BOOST_TEST(service.exec("a", "echo back").output == "back\n");
     BOOST_TEST(host->places().size() == 1U);
@@ -352,22 +352,22 @@ BOOST_AUTO_TEST_CASE(activity_is_the_start_of_a_command_and_nothing_else) {
 BOOST_AUTO_TEST_CASE(the_log_keeps_the_last_200_and_counts_on) {
     test::service service(host, store);
     service.open("a");
-    BOOST_TEST(service.sessions().events("a", 0)->latest_seq == 0);
+    BOOST_TEST(service.events("a", 0).latest_seq == 0);
     for (int i = 1; i <= 225; ++i) {
         service.exec("a", i == 225 ? "exit 3 " + std::string(300, 'x') : "true");
     }
-    const auto page = service.sessions().events("a", 0);
+    const auto page = service.get(service.sessions().events("a", 0));
     BOOST_REQUIRE(page->events.size() == 200U);
     BOOST_TEST(page->events.front().seq == 26);
     BOOST_TEST(page->latest_seq == 225);
-    const auto last = service.sessions().events("a", 224);
+    const auto last = service.get(service.sessions().events("a", 224));
     BOOST_REQUIRE(last->events.size() == 1U);
     BOOST_TEST(last->events[0].op == "exec");
     BOOST_TEST(last->events[0].target == "exit 3 " + std::string(193, 'x') + "…");
     BOOST_TEST(!last->events[0].ok);
     BOOST_TEST(last->events[0].detail == "exit 3");
     BOOST_TEST(last->events[0].at == 1'700'000'000.5);
-    BOOST_TEST(service.sessions().events("b", 0).has_error());
+    BOOST_TEST(service.get(service.sessions().events("b", 0)).has_error());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

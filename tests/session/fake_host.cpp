@@ -58,11 +58,12 @@ public:
     bool alive() const noexcept override { return place_->alive; }
     void on_death(std::function<void()>) override {}
 
-    task<void> stop(bool) override {
+    task<void> stop(bool purge) override {
         while (place_->frozen) {
             [[maybe_unused]] const bool slept = co_await core::sleep_for(1ms);
         }
         place_->alive = false;
+        place_->keep = place_->keep && !purge;
     }
 
     std::string handle() const override { return place_->slot.handle; }
@@ -161,20 +162,35 @@ task<result<slot_record>> fake_host::prepare(const sandbox_spec&) {
 }
 
 task<result<std::shared_ptr<sandbox>>> fake_host::build(sandbox_spec spec, slot_record slot) {
-    ++builds;
-    auto place = std::make_shared<fake_place>();
-    place->slot = slot;
-    place->session_id = spec.session_id;
+    std::shared_ptr<fake_place> place;
     {
         const std::lock_guard lock(mutex_);
-        places_[slot.slot] = place;
+        auto& there = places_[slot.slot];
+        if (spec.keep == keeping::kept && (!there || !there->keep)) {
+            places_.erase(slot.slot);
+            co_return error{errc::gone, "nothing is kept there"};
+        }
+        if (!there) {
+            there = std::make_shared<fake_place>();
+            there->slot = slot;
+        }
+        place = there;
+        place->session_id = spec.session_id;
+        place->keep = spec.keep != keeping::nothing;
+        place->alive = true;
+        last_cpus = spec.limits.cpus;
     }
+    ++builds;
+    ++place->built;
     while (hold_builds) {
         [[maybe_unused]] const bool slept = co_await core::sleep_for(1ms);
     }
     if (fail_builds) {
         const std::lock_guard lock(mutex_);
-        places_.erase(slot.slot);
+        place->alive = false;
+        if (!place->keep || place->built == 1) {
+            places_.erase(slot.slot);
+        }
         co_return error{errc::start_failed, "the daemon is on strike"};
     }
     co_return std::shared_ptr<sandbox>(std::make_shared<fake_sandbox>(*this, std::move(place)));
@@ -183,6 +199,9 @@ task<result<std::shared_ptr<sandbox>>> fake_host::build(sandbox_spec spec, slot_
 task<result<std::shared_ptr<sandbox>>> fake_host::adopt(slot_record slot) {
     const std::lock_guard lock(mutex_);
     const auto at = places_.find(slot.slot);
+    if (mute) {
+        co_return error{errc::unavailable, "who knows"};
+    }
     if (at == places_.end() || !at->second->alive) {
         co_return error{errc::gone, "it has ended"};
     }

@@ -22,6 +22,8 @@ struct fake_place {
     std::string session_id;
     std::atomic<bool> alive{true};
     std::atomic<bool> frozen{false}; ///< nothing answers any more, the stop neither
+    std::atomic<bool> keep{false};   ///< its layer outlives a stop
+    std::atomic<int> built{0};       ///< sandboxes made over this layer
     std::mutex mutex;
     std::set<std::string> stopped; ///< run ids
     std::set<std::string> started;
@@ -42,11 +44,13 @@ public:
     std::atomic<bool> hold_builds{false}; ///< builds wait
     std::atomic<bool> fail_builds{false};
     std::atomic<bool> fail_prepare{false};
+    std::atomic<bool> mute{false};            ///< adopt() tells nothing
     std::atomic<bool> dead_on_arrival{false}; ///< exec and run find the sandbox dead once
     std::atomic<int> builds{0};
     std::atomic<int> most_running{0};
     std::atomic<int> commands{0}; ///< started, ever
     std::string last_environment;
+    std::optional<double> last_cpus;
 
     [[nodiscard]] std::shared_ptr<fake_place> place_of(const std::string& session_id) const;
     [[nodiscard]] std::vector<std::string> places() const; ///< session ids, one per sandbox on the host

@@ -27,6 +27,9 @@ public:
         : real_(std::move(real)), full_(std::move(full)) {}
 
     task<result<store::contents>> load() override { return real_->load(); }
+    task<result<std::vector<store::event_record>>> events(std::int64_t order) override {
+        return real_->events(order);
+    }
     task<result<void>> commit(std::vector<store::change> changes) override {
         for (const auto& one : changes) {
             if (std::holds_alternative<store::drop_session>(one) && full_()) {
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(failures_of_an_open_come_with_the_texts_of_the_contract) {
     attach.attach = true;
     answer = service.get(sessions.open(attach));
     CHECK_ERROR(answer, errc::not_found,
-                "There is nothing to attach to: no session a is open and no workspace of it is kept");
+                "There is nothing to attach to: no session a is open and nothing of it is kept");
 
     auto first = named("a");
     first.tenant = "acme";

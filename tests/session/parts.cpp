@@ -4,6 +4,7 @@
 #include "session/command_queue.hpp"
 #include "session/event_log.hpp"
 #include "session/service.hpp"
+#include "session/session.hpp"
 #include "session/state.hpp"
 #include "session/text.hpp"
 #include "session/tombstones.hpp"
@@ -64,10 +65,6 @@ BOOST_AUTO_TEST_CASE(the_table_of_states_is_this_one) {
     BOOST_TEST(!session::is_listed(phase::opening));
     BOOST_TEST(!session::is_listed(phase::closing));
     BOOST_TEST(session::is_listed(phase::healing));
-    BOOST_TEST(session::holds_id(phase::closing));
-    BOOST_TEST(!session::holds_id(phase::quarantined));
-    BOOST_TEST(session::is_resident(phase::opening));
-    BOOST_TEST(!session::is_resident(phase::hibernated));
     BOOST_TEST(session::shows_hibernated(phase::waking));
     BOOST_TEST(!session::shows_hibernated(phase::sleeping));
 }
@@ -116,20 +113,26 @@ BOOST_AUTO_TEST_CASE(event_numbers_come_out_of_reserved_blocks_only) {
     BOOST_TEST(after.after(7).events.at(0).seq == 516);
 }
 
-BOOST_AUTO_TEST_CASE(places_come_back) {
+BOOST_AUTO_TEST_CASE(places_come_back_once) {
+    boost::asio::io_context context;
     session::admission places;
-    settings limits;
-    limits.max_sessions = 1;
-    BOOST_TEST(places.enter("t", limits).has_value());
-    BOOST_TEST(places.enter("t", limits).has_error());
-    places.leave("t");
-    BOOST_TEST(places.enter(std::nullopt, limits).has_value());
-    limits.max_sessions = 0;
-    places.leave(std::nullopt);
-    BOOST_TEST(places.enter("t", limits).has_error());
+    store::session_record record;
+    record.tenant = "t";
+    session::session one(context.get_executor(), record, "");
+    places.enter_open(one);
+    places.enter_resident(one);
+    places.enter_resident(one);
+    BOOST_TEST(places.resident() == 1);
+    BOOST_TEST(places.of_tenant("t") == 1);
+    BOOST_TEST(places.of_tenant("u") == 0);
+    places.leave_resident(one);
+    places.leave_resident(one);
     BOOST_TEST(places.resident() == 0);
-    places.enter_unchecked("t");
     BOOST_TEST(places.open() == 1);
+    places.leave(one);
+    places.leave(one);
+    BOOST_TEST(places.open() == 0);
+    BOOST_TEST(places.of_tenant("t") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_line_is_served_in_order) {

@@ -109,7 +109,7 @@ task<void> client(session::registry& sessions, quick_host& host, int number, int
         if (opened) {
             [[maybe_unused]] const auto scope = sessions.authorize(opened->token, id);
         }
-        [[maybe_unused]] const auto page = sessions.events(id, 0);
+        [[maybe_unused]] const auto page = co_await sessions.events(id, 0);
         if (i % 7 == 0) {
             [[maybe_unused]] const auto all = co_await sessions.list(true);
             host.kill_last();
@@ -134,7 +134,9 @@ task<void> begin(session::registry& sessions, std::atomic<bool>& good) {
 int main() {
     boost::asio::io_context context;
     settings config;
-    config.max_sessions = 10;
+    config.max_sessions = 6;
+    config.max_open_sessions = 9;
+    config.evict_idle_after = 0;
     config.max_running_commands = 4;
     quick_host host;
     const auto store = store::create_memory_store();
@@ -142,15 +144,18 @@ int main() {
     core::worker_pool workers("stress", 2);
     const auth::token_authority authority("service", auth::token_key{3});
     session::runtime_source runtimes;
-    runtimes.default_alias = "x";
-    runtimes.entry = [](const std::string&) -> result<std::string> { return std::string("{}"); };
-    runtimes.spec = [](const std::string&, const std::string&) -> result<sandbox_spec> {
+    runtimes.entry = [](const settings&, const std::string&) -> result<std::string> {
+        return std::string("{}");
+    };
+    runtimes.spec = [](const settings&, const std::string&, const std::string&) -> result<sandbox_spec> {
         return sandbox_spec{};
     };
+    const session::policy_text text{[](const std::string&) { return result<policy_change>(policy_change()); },
+                                    [](const policy_change&) { return std::string(); }};
     session::patience waits;
     waits.flush = 2ms;
     const auto sessions = session::create_registry(
-        {context, config, *store, host, *clock, workers, authority, runtimes, waits});
+        {context, config, *store, host, *clock, workers, authority, runtimes, text, waits});
 
     auto guard = boost::asio::make_work_guard(context);
     std::vector<std::thread> threads;

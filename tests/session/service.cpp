@@ -4,13 +4,63 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <sstream>
+
 namespace sandboxd::test {
+
+namespace {
+/// The fields that the tests set.
+template <class Change, class F>
+bool for_each_number(Change& change, F&& visit) {
+    return visit("max_sessions", change.max_sessions) &&
+           visit("max_open_sessions", change.max_open_sessions) &&
+           visit("max_sessions_per_tenant", change.max_sessions_per_tenant) &&
+           visit("evict_idle_after", change.evict_idle_after) && visit("idle_timeout", change.idle_timeout);
+}
+} // namespace
+
+session::policy_text test_policy_text() {
+    session::policy_text text;
+    text.print = [](const policy_change& change) {
+        std::string out;
+        for_each_number(change, [&out](const char* name, const change_to<std::int64_t>& field) {
+            if (field.given) {
+                out += std::string(name) + "=" + (field.value ? std::to_string(*field.value) : "none") + ";";
+            }
+            return true;
+        });
+        return out;
+    };
+    text.parse = [](const std::string& from) -> result<policy_change> {
+        policy_change change;
+        std::istringstream lines(from);
+        for (std::string one; std::getline(lines, one, ';');) {
+            const auto equals = one.find('=');
+            const bool unknown =
+                for_each_number(change, [&](const char* name, change_to<std::int64_t>& field) {
+                    if (one.substr(0, equals) != name) {
+                        return true;
+                    }
+                    field.given = true;
+                    if (one.substr(equals + 1) != "none") {
+                        field.value = std::stoll(one.substr(equals + 1));
+                    }
+                    return false;
+                });
+            if (unknown) {
+                return error{errc::invalid, "unknown field " + one};
+            }
+        }
+        return change;
+    };
+    return text;
+}
 
 service::service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
                  settings config)
     : config_(std::move(config)), host_(std::move(host)), store_(std::move(store)) {
     registry_ = session::create_registry({context_, config_, *store_, *host_, *clock_, workers_, authority_,
-                                          test_runtimes(), short_patience()});
+                                          test_runtimes(), test_policy_text(), short_patience()});
     BOOST_REQUIRE(get(registry_->start()).has_value());
 }
 
@@ -45,6 +95,25 @@ session::opened service::open(const std::string& id) {
     auto answer = get(registry_->open(request));
     BOOST_REQUIRE_MESSAGE(answer.has_value(), (answer ? std::string() : answer.error().message));
     return *answer;
+}
+
+session::event_page service::events(const std::string& id, std::int64_t after) {
+    auto page = get(registry_->events(id, after));
+    BOOST_REQUIRE_MESSAGE(page.has_value(), (page ? std::string() : page.error().message));
+    return *page;
+}
+
+std::string service::state(const std::string& id) {
+    const auto found = get(registry_->inspect(id, false));
+    if (!found) {
+        return "none";
+    }
+    return found->hibernated ? "hibernated" : found->alive ? "running" : "dead";
+}
+
+void service::later(std::chrono::seconds time) {
+    clock_->advance(time);
+    pass(std::chrono::milliseconds(20));
 }
 
 session::exec_answer service::exec(const std::string& id, const std::string& command) {

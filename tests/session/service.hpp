@@ -21,6 +21,13 @@ inline constexpr auth::token_key test_key{7};
 inline settings test_settings() {
     settings config;
     config.token = "service-token";
+    config.default_runtime = "python";
+    for (const char* alias : {"go", "python"}) {
+        runtime_entry entry;
+        entry.alias = alias;
+        entry.image = alias;
+        config.runtimes.push_back(entry);
+    }
     config.execute_timeout = 2;
     config.max_sessions = std::nullopt;
     return config;
@@ -29,20 +36,24 @@ inline settings test_settings() {
 inline session::runtime_source test_runtimes() {
     session::runtime_source runtimes;
     runtimes.aliases = {"go", "python"};
-    runtimes.default_alias = "python";
-    runtimes.entry = [](const std::string& alias) -> result<std::string> {
+    runtimes.entry = [](const settings&, const std::string& alias) -> result<std::string> {
         if (alias != "go" && alias != "python") {
             return error{errc::invalid, "Unknown runtime '" + alias + "'. Allowed: go, python"};
         }
         return R"({"alias":")" + alias + R"("})";
     };
-    runtimes.spec = [](const std::string& alias, const std::string&) -> result<sandbox_spec> {
+    runtimes.spec = [](const settings& policy, const std::string& alias,
+                       const std::string&) -> result<sandbox_spec> {
         sandbox_spec spec;
         spec.image = alias;
+        spec.limits.cpus = policy.cpus;
         return spec;
     };
     return runtimes;
 }
+
+/// Stands for the JSON of the service: "max_sessions=3;idle_timeout=none".
+session::policy_text test_policy_text();
 
 inline session::patience short_patience() {
     session::patience waits;
@@ -52,6 +63,8 @@ inline session::patience short_patience() {
     waits.exec_grace = std::chrono::milliseconds(200);
     waits.run_grace = std::chrono::milliseconds(200);
     waits.flush = std::chrono::milliseconds(5);
+    waits.tick = std::chrono::milliseconds(2);
+    waits.adopt_again = std::chrono::milliseconds(5);
     return waits;
 }
 
@@ -97,6 +110,11 @@ public:
     void pass(std::chrono::milliseconds time);
 
     session::opened open(const std::string& id);
+    session::event_page events(const std::string& id, std::int64_t after = 0);
+    /// "running", "hibernated", "dead" (running without a sandbox) or "none".
+    std::string state(const std::string& id);
+    /// Lets the reaper see that so much time has passed.
+    void later(std::chrono::seconds time);
     session::exec_answer exec(const std::string& id, const std::string& command);
     void shut(session::shutdown_mode mode);
 

@@ -122,6 +122,39 @@ void behaves(const std::function<store::session_store&()>& current, const std::f
     BOOST_REQUIRE(all.tombstones.size() == 1U);
     BOOST_TEST((all.tombstones[0] == stone));
 
+    // Asleep: its events are left in the store until somebody asks for them.
+    BOOST_REQUIRE(commit({store::add_event{3, event_of(1)}, store::add_event{3, event_of(2)},
+                          store::set_state{3, store::session_state::hibernated, "slot-b", 88.5}})
+                      .has_value());
+    again();
+    all = load();
+    BOOST_TEST((all.sessions[1].session.state == store::session_state::hibernated));
+    BOOST_TEST((all.sessions[1].session.slot == "slot-b"));
+    BOOST_TEST(all.sessions[1].session.last_activity == 88.5);
+    BOOST_TEST(all.sessions[1].events.empty());
+    const auto events = *test::get(context, current().events(3));
+    BOOST_REQUIRE(events.size() == 2U);
+    BOOST_TEST((events[1] == event_of(2)));
+    BOOST_TEST(test::get(context, current().events(99))->empty());
+    BOOST_REQUIRE(
+        commit({store::set_state{3, store::session_state::running, std::nullopt, 89.0}}).has_value());
+    BOOST_TEST(load().sessions[1].events.size() == 2U);
+
+    // What closed sessions have left, and what PUT /policy has set.
+    BOOST_REQUIRE(
+        commit({store::put_kept{{"a", "slot-a", "img", 1.5}}, store::put_kept{{"b", "slot-b", "img", 2}},
+                store::put_kept{{"a", "slot-a", "other", 3.5}}, store::put_policy{R"({"x":1})"}})
+            .has_value());
+    again();
+    all = load();
+    BOOST_REQUIRE(all.kept.size() == 2U);
+    BOOST_TEST((all.kept[0] == store::kept_layer{"a", "slot-a", "other", 3.5}));
+    BOOST_TEST((all.policy == R"({"x":1})"));
+    BOOST_REQUIRE(
+        commit({store::drop_kept{"a"}, store::drop_kept{"b"}, store::put_policy{std::nullopt}}).has_value());
+    BOOST_TEST(load().kept.empty());
+    BOOST_TEST(!load().policy.has_value());
+
     // A tombstone that still has something to purge is kept however old it is.
     BOOST_REQUIRE(commit({store::prune_tombstones{100.0}}).has_value());
     BOOST_TEST(load().tombstones.size() == 1U);

@@ -92,15 +92,38 @@ result<void> forget_in_runtimes(const worker_context& context, const std::string
     return {};
 }
 
-} // namespace
-
-result<void> remove_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
-                           deadline until) {
+/// Ends what runs in the slot; files stay.
+result<void> end_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
+                        deadline until) {
     kill_first_process(held.directory.get(), until);
     if (auto done = remove_cgroups(context, slot, until); !done) {
         return done;
     }
-    if (auto done = forget_in_runtimes(context, slot); !done) {
+    return forget_in_runtimes(context, slot);
+}
+
+} // namespace
+
+result<void> stop_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
+                         deadline until) {
+    const int directory = held.directory.get();
+    if (!is_marked_kept(directory)) {
+        return remove_locked(context, slot, held, until);
+    }
+    if (auto done = end_locked(context, slot, held, until); !done) {
+        return done;
+    }
+    for (const char* name : {"state.json", "agent.sock"}) {
+        if (::unlinkat(directory, name, 0) != 0 && errno != ENOENT) {
+            return os_error(name, errno);
+        }
+    }
+    return remove_tree(directory, "door");
+}
+
+result<void> remove_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
+                           deadline until) {
+    if (auto done = end_locked(context, slot, held, until); !done) {
         return done;
     }
     if (auto done = remove_tree(held.directory.get(), "layer"); !done) {
@@ -119,6 +142,14 @@ result<void> remove(const worker_context& context, const std::string& slot, dead
     auto held = lock_slot(context, slot, until);
     if (held) {
         return remove_locked(context, slot, *held, until);
+    }
+    return held.error().code == errc::not_found ? result<void>() : held.error();
+}
+
+result<void> stop(const worker_context& context, const std::string& slot, deadline until) {
+    auto held = lock_slot(context, slot, until);
+    if (held) {
+        return stop_locked(context, slot, *held, until);
     }
     return held.error().code == errc::not_found ? result<void>() : held.error();
 }

@@ -41,10 +41,36 @@ result<core::unique_fd> open_lock(int directory) {
     return lock;
 }
 
+/// A slot that holds nothing but what is kept. errc::not_found without one, errc::exists when something else
+/// is there.
+result<slot_directory> open_kept(const worker_context& context, const std::string& slot) {
+    auto held = lock_slot(context, slot, std::chrono::steady_clock::now());
+    if (!held) {
+        return held;
+    }
+    const int directory = held->directory.get();
+    const auto state = read_state(directory);
+    if (!is_marked_kept(directory) || (state && open_process(*state))) {
+        return error{errc::exists, "the slot " + slot + " is in use"};
+    }
+    held->has_layer = ::faccessat(directory, "layer/upper", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      read_uid_base(directory).has_value();
+    return held;
+}
+
 } // namespace
 
-result<slot_directory> create_slot(const worker_context& context, const std::string& slot) {
+result<slot_directory> create_slot(const worker_context& context, const std::string& slot, keeping keep) {
     const auto path = slots_directory(context) + "/" + slot;
+    if (keep != keeping::nothing) {
+        auto there = open_kept(context, slot);
+        if (there || there.error().code != errc::not_found) {
+            return there;
+        }
+        if (keep == keeping::kept) {
+            return error{errc::gone, "nothing is kept in the slot " + slot};
+        }
+    }
     if (::mkdir(path.c_str(), 0700) != 0) {
         if (errno == EEXIST) {
             return error{errc::exists, "the slot " + slot + " is in use"};
@@ -62,7 +88,13 @@ result<slot_directory> create_slot(const worker_context& context, const std::str
     if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
         return os_error("locking " + path, errno);
     }
-    return slot_directory{std::move(*directory), std::move(*lock)};
+    slot_directory made{std::move(*directory), std::move(*lock), false};
+    if (keep != keeping::nothing) {
+        if (auto marked = mark_kept(made.directory.get()); !marked) {
+            return marked.error();
+        }
+    }
+    return made;
 }
 
 result<slot_directory> lock_slot(const worker_context& context, const std::string& slot, deadline until) {
@@ -80,7 +112,15 @@ result<slot_directory> lock_slot(const worker_context& context, const std::strin
         }
         std::this_thread::sleep_for(lock_poll);
     }
-    return slot_directory{std::move(*directory), std::move(*lock)};
+    return slot_directory{std::move(*directory), std::move(*lock), false};
+}
+
+result<void> mark_kept(int slot_directory) {
+    return write_file_at(slot_directory, "kept", "", 0600);
+}
+
+bool is_marked_kept(int slot_directory) {
+    return ::faccessat(slot_directory, "kept", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 result<void> write_state(int slot_directory, const slot_state& state) {

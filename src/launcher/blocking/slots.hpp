@@ -33,10 +33,13 @@ struct worker_context {
 struct slot_directory {
     core::unique_fd directory;
     core::unique_fd lock;
+    bool has_layer = false; ///< one that a stop has left
 };
 
-/// errc::exists when the slot has a directory.
-[[nodiscard]] result<slot_directory> create_slot(const worker_context& context, const std::string& slot);
+/// errc::exists when the slot has a directory, unless that holds nothing but a layer that is asked for by
+/// `keep`; errc::gone when that is asked for and is not there.
+[[nodiscard]] result<slot_directory> create_slot(const worker_context& context, const std::string& slot,
+                                                 keeping keep);
 
 /// errc::not_found without a directory, errc::timeout when its lock is held past the deadline.
 [[nodiscard]] result<slot_directory> lock_slot(const worker_context& context, const std::string& slot,
@@ -89,9 +92,16 @@ struct started {
                                     deadline until);
 [[nodiscard]] result<started> attach(const worker_context& context, const attach_sandbox& request);
 [[nodiscard]] result<void> remove(const worker_context& context, const std::string& slot, deadline until);
-/// The same for a slot whose lock is held.
+[[nodiscard]] result<void> stop(const worker_context& context, const std::string& slot, deadline until);
+
+/// Says that the slot's layer outlives a stop.
+[[nodiscard]] result<void> mark_kept(int slot_directory);
+[[nodiscard]] bool is_marked_kept(int slot_directory);
+// The same for a slot whose lock is held.
 [[nodiscard]] result<void> remove_locked(const worker_context& context, const std::string& slot,
                                          const slot_directory& held, deadline until);
+[[nodiscard]] result<void> stop_locked(const worker_context& context, const std::string& slot,
+                                       const slot_directory& held, deadline until);
 [[nodiscard]] result<slot_list> list(const worker_context& context, const list_slots& request);
 [[nodiscard]] result<image_info> import(const worker_context& context, const import_image& request,
                                         deadline until);

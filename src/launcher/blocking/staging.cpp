@@ -49,16 +49,19 @@ result<void> put(int source, const std::string& name, const std::string& target,
 }
 
 /// upper and work; upper looks like the root of the image, shifted.
-result<void> make_layer(int slot, int image_root, std::uint32_t uid_base) {
+result<void> make_layer(int slot, int image_root, std::uint32_t uid_base, bool has_layer) {
     struct stat status{};
     if (::fstat(image_root, &status) != 0) {
         return os_error("the image's root", errno);
     }
     const auto shifted = [&](std::uint32_t id) { return id < ids_per_sandbox ? uid_base + id : uid_base; };
     for (const char* name : {"layer", "layer/upper", "layer/work"}) {
-        if (::mkdirat(slot, name, 0700) != 0) {
+        if (::mkdirat(slot, name, 0700) != 0 && !(has_layer && errno == EEXIST)) {
             return os_error(name, errno);
         }
+    }
+    if (has_layer) {
+        return {};
     }
     if (::fchownat(slot, "layer/upper", shifted(status.st_uid), shifted(status.st_gid), 0) != 0 ||
         ::fchmodat(slot, "layer/upper", status.st_mode & 07777, 0) != 0) {
@@ -68,12 +71,12 @@ result<void> make_layer(int slot, int image_root, std::uint32_t uid_base) {
 }
 
 result<void> mount_root(staging& area, const local_image& image, int slot, const std::string& slot_path,
-                        int users, std::uint32_t uid_base) {
+                        int users, std::uint32_t uid_base, bool has_layer) {
     auto image_root = open_path(image.rootfs, O_DIRECTORY);
     if (!image_root) {
         return image_root.error();
     }
-    if (auto done = make_layer(slot, image_root->get(), uid_base); !done) {
+    if (auto done = make_layer(slot, image_root->get(), uid_base, has_layer); !done) {
         return done;
     }
     clone_options options;
@@ -195,7 +198,7 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
     }
     if (done) {
         done = mount_root(area, image, slot.directory.get(), slot_path, users->get(),
-                          options.uid_base.value_or(0));
+                          options.uid_base.value_or(0), slot.has_layer);
     }
     if (done) {
         const auto& agent = context.options.agent_path;
@@ -229,7 +232,7 @@ result<void> try_staging(const worker_context& context, std::uint32_t uid_base) 
     }
     if (done) {
         const local_image empty{path + "/rootfs", {}, false};
-        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base);
+        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base, false);
     }
     if (images) {
         static_cast<void>(remove_tree(images->get(), name));

@@ -42,11 +42,15 @@ public:
     }
 
 private:
+    /// A kept layer keeps its range: its files carry those uids.
     result<void> claim_uids() {
         if (!runtime_.shifts_ids()) {
             return {};
         }
-        auto base = context_.ranges.claim(context_.owner(request_.slot));
+        const auto before =
+            slot_.has_layer ? read_uid_base(slot_.directory.get()) : std::optional<std::uint32_t>();
+        const auto owner = context_.owner(request_.slot);
+        auto base = before ? context_.ranges.claim_again(owner, *before) : context_.ranges.claim(owner);
         if (!base) {
             return start_failed(base.error());
         }
@@ -246,14 +250,15 @@ result<started> start(const worker_context& context, const start_sandbox& reques
     if (runtime == nullptr) {
         return error{errc::start_failed, "there is no oci_runtime '" + request.runtime + "'"};
     }
-    auto slot = create_slot(context, request.slot);
+    auto slot = create_slot(context, request.slot, request.keep);
     if (!slot) {
         return slot.error();
     }
     auto answer = starter(context, *runtime, request, *slot, until).run();
     if (!answer) {
+        const auto undo = slot->has_layer ? stop_locked : remove_locked;
         const auto undone =
-            remove_locked(context, request.slot, *slot, std::chrono::steady_clock::now() + time_to_undo);
+            undo(context, request.slot, *slot, std::chrono::steady_clock::now() + time_to_undo);
         if (!undone) {
             context.progress("slot " + request.slot + " could not be cleared: " + undone.error().message);
         }

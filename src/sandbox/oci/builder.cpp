@@ -43,6 +43,7 @@ launcher::start_sandbox to_request(const sandbox_spec& spec, const slot_record& 
     request.uid = spec.uid;
     request.workspace_uid = spec.uid ? spec.uid : workspace_uid;
     request.env = spec.env;
+    request.keep = spec.keep;
     return request;
 }
 
@@ -72,6 +73,9 @@ public:
         }
         auto request = to_request(spec, slot, std::move(*image), options_.workspace_uid);
         auto live = co_await options_.launcher->start(std::move(request), options_.start_deadline);
+        if (!live && live.error().code == errc::gone && spec.keep == keeping::kept) {
+            co_return live.error();
+        }
         if (!live) {
             co_return as_start_failure(live.error());
         }
@@ -80,7 +84,7 @@ public:
         auto host = host_of(slot.slot, std::move(*live));
         auto made = co_await options_.factory(host, false);
         if (!made) {
-            co_await host->terminate(0ms, true);
+            co_await host->terminate(0ms, spec.keep == keeping::nothing);
             co_return as_start_failure(made.error());
         }
         co_return made;

@@ -60,8 +60,7 @@ public:
         co_return *sample;
     }
 
-    task<void> terminate(std::chrono::milliseconds grace,
-                         bool /*purge: nothing outlives a stop yet*/) override {
+    task<void> terminate(std::chrono::milliseconds grace, bool purge) override {
         if (terminating_.exchange(true)) {
             co_await terminated_.wait();
             co_return;
@@ -69,7 +68,7 @@ public:
         const set_at_end finished{terminated_};
         const auto ended = death_;
         static_cast<void>(co_await ended->event().wait_for(grace));
-        const auto removed = co_await launcher_->remove(slot_);
+        const auto removed = purge ? co_await launcher_->remove(slot_) : co_await launcher_->stop(slot_);
         if (!removed) {
             core::log::warning("sandbox {} did not stop cleanly: {}", slot_, removed.error().message);
         }
