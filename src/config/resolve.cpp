@@ -50,7 +50,7 @@ const runtime_entry* resolve_runtime(const settings& service, const std::optiona
 
 result<void> check_oci_runtimes(const settings& service) {
     // Those that the launcher has an adapter for.
-    constexpr std::array<std::string_view, 3> supported{"runc", "crun", "runsc"};
+    static constexpr std::array<std::string_view, 3> supported{"runc", "crun", "runsc"};
     const auto check = [](const string& where, const std::optional<string>& name) -> result<void> {
         if (name && std::find(supported.begin(), supported.end(), *name) == supported.end()) {
             return error{errc::invalid, where + "=" + in_quotes(*name) +
