@@ -265,6 +265,10 @@ public:
     /// skipped).
     virtual std::vector<std::string> notes() const = 0;
 
+    /// Why sandboxes can't be opened or taken down now (the daemon is away), in words; nothing while all is
+    /// well. Shown by `GET /healthz`. Never blocks.
+    virtual std::optional<std::string> degraded() const { return std::nullopt; }
+
     /// Claims a slot; cheap, starts nothing. errc::start_failed when the spec can't be met (unknown image,
     /// network).
     virtual task<result<slot_record>> prepare(const sandbox_spec& spec) = 0;

@@ -54,7 +54,8 @@ wire::service_health shown(session::health numbers) {
             .limit = numbers.limit,
             .open_sessions = numbers.open_sessions,
             .open_limit = numbers.open_limit,
-            .runtimes = std::move(numbers.runtimes)};
+            .runtimes = std::move(numbers.runtimes),
+            .degraded = std::move(numbers.degraded)};
 }
 
 wire::session_event shown(const session::event& event) {

@@ -164,6 +164,7 @@ health live_registry::health_numbers() const {
     now.runtimes = on_.runtimes.aliases;
     now.running_commands = static_cast<std::int64_t>(queue_.running());
     now.quarantined = quarantined_;
+    now.degraded = on_.builder.degraded();
     return now;
 }
 

@@ -68,7 +68,8 @@ struct health {
     std::optional<std::int64_t> open_limit;
     std::vector<std::string> runtimes; ///< sorted aliases
     std::int64_t running_commands = 0;
-    std::int64_t quarantined = 0; ///< sandboxes whose stop has not answered
+    std::int64_t quarantined = 0;        ///< sandboxes whose stop has not answered
+    std::optional<std::string> degraded; ///< sandbox_builder::degraded()
 };
 
 /// What the api tells a queued command about its client (N16.21, design.md "Decided" 23). Thread-safe.

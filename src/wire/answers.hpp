@@ -176,14 +176,16 @@ struct service_health {
     std::optional<std::int64_t> limit;
     std::int64_t open_sessions = 0; ///< that exist
     std::optional<std::int64_t> open_limit;
-    std::vector<std::string> runtimes; ///< sorted aliases
+    std::vector<std::string> runtimes;   ///< sorted aliases
+    std::optional<std::string> degraded; ///< ours: why sandboxes can't be opened or closed now
 
     static constexpr auto fields() {
         using m = service_health;
         return std::tuple{
             optional("status", &m::status),         optional("sessions", &m::sessions),
             optional("limit", &m::limit),           optional("open_sessions", &m::open_sessions),
-            optional("open_limit", &m::open_limit), optional("runtimes", &m::runtimes)};
+            optional("open_limit", &m::open_limit), optional("runtimes", &m::runtimes),
+            optional("degraded", &m::degraded)};
     }
 };
 
