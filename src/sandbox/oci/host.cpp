@@ -3,85 +3,15 @@
 #include "core/event.hpp"
 #include "core/log.hpp"
 #include "net/connect.hpp"
-
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/strand.hpp>
+#include "sandbox/death.hpp"
 
 #include <atomic>
-#include <mutex>
-#include <vector>
 
 namespace sandboxd::sandboxes::oci {
 
 namespace asio = boost::asio;
 
 namespace {
-
-/// Waits for a pidfd to become readable and tells whoever asked.
-class death_watch : public std::enable_shared_from_this<death_watch> {
-public:
-    death_watch(const asio::any_io_executor& executor, core::unique_fd pidfd)
-        : strand_(asio::make_strand(executor)), pidfd_(strand_, pidfd.release()) {}
-
-    void begin() {
-        auto wait = [self = shared_from_this()] {
-            auto ended = [self](boost::system::error_code failed) {
-                if (failed != asio::error::operation_aborted) {
-                    self->tell();
-                }
-            };
-            self->pidfd_.async_wait(asio::posix::stream_descriptor::wait_read, std::move(ended));
-        };
-        asio::dispatch(strand_, std::move(wait));
-    }
-
-    /// Nobody is told any more.
-    void end() {
-        auto close = [self = shared_from_this()] {
-            boost::system::error_code ignored;
-            self->pidfd_.close(ignored);
-        };
-        asio::dispatch(strand_, std::move(close));
-    }
-
-    [[nodiscard]] bool dead() const noexcept { return dead_.is_set(); }
-    [[nodiscard]] core::shared_event& death() noexcept { return dead_; }
-
-    void add(std::function<void()> callback) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!told_) {
-                callbacks_.push_back(std::move(callback));
-                return;
-            }
-        }
-        callback();
-    }
-
-private:
-    void tell() {
-        std::vector<std::function<void()>> callbacks;
-        {
-            const std::lock_guard lock(mutex_);
-            told_ = true;
-            callbacks.swap(callbacks_);
-        }
-        dead_.set();
-        boost::system::error_code ignored;
-        pidfd_.close(ignored);
-        for (auto& callback : callbacks) {
-            callback();
-        }
-    }
-
-    asio::strand<asio::any_io_executor> strand_;
-    asio::posix::stream_descriptor pidfd_;
-    core::shared_event dead_;
-    std::mutex mutex_;
-    bool told_ = false;
-    std::vector<std::function<void()>> callbacks_;
-};
 
 class oci_host final : public sandbox_host {
 public:
@@ -93,14 +23,11 @@ public:
           user_(live.facts.user),
           socket_(std::move(live.socket)),
           reader_(cgroups, cgroup),
-          watch_(std::make_shared<death_watch>(executor, std::move(live.pidfd))) {
-        watch_->begin();
-    }
-    ~oci_host() override { watch_->end(); }
+          watch_(executor, std::move(live.pidfd), death_) {}
 
     std::string_view type() const noexcept override { return "oci"; }
-    bool alive() const noexcept override { return !watch_->dead(); }
-    void on_death(std::function<void()> callback) override { watch_->add(std::move(callback)); }
+    bool alive() const noexcept override { return !death_->is_past(); }
+    void on_death(std::function<void()> callback) override { death_->add(std::move(callback)); }
     std::optional<std::uint64_t> oom_kills() const override { return reader_.oom_kills(); }
     std::string handle() const override { return slot_; }
 
@@ -130,8 +57,8 @@ public:
             co_return;
         }
         const set_at_end finished{terminated_};
-        const auto watch = watch_;
-        static_cast<void>(co_await watch->death().wait_for(grace));
+        const auto ended = death_;
+        static_cast<void>(co_await ended->event().wait_for(grace));
         const auto removed = co_await launcher_->remove(slot_);
         if (!removed) {
             core::log::warning("sandbox {} did not stop cleanly: {}", slot_, removed.error().message);
@@ -162,7 +89,8 @@ private:
     std::optional<launcher::account> user_;
     core::unique_fd socket_;
     mutable launcher::cgroup_reader reader_;
-    std::shared_ptr<death_watch> watch_;
+    std::shared_ptr<death> death_ = std::make_shared<death>();
+    process_watch watch_;
     std::atomic<bool> terminating_{false};
     core::shared_event terminated_;
 };
