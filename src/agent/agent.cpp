@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/bridge.hpp"
 #include "agent/passwd.hpp"
 #include "agent/system.hpp"
 
@@ -116,7 +117,15 @@ bool agent::prepare() {
     if (!epoll_.valid() || !watch(signals_.get(), source::signals, 0, EPOLLIN)) {
         return false;
     }
+    bridge_ = options_.bridge_name != nullptr ? listen_for_bridge(options_.bridge_name)
+                                              : descriptor(fcntl(options_.bridge_fd, F_DUPFD_CLOEXEC, 3));
+    if (bridge_.valid()) {
+        set_nonblocking(bridge_.get());
+        watch(bridge_.get(), source::bridge, 0, EPOLLIN);
+    }
     switch (options_.how) {
+    case agent_options::transport::relayed:
+        return bridge_.valid();
     case agent_options::transport::listen:
         listener_.reset(fcntl(options_.listen_fd, F_DUPFD_CLOEXEC, 3));
         close(options_.listen_fd);
@@ -180,6 +189,9 @@ void agent::handle(std::uint64_t token) {
         break;
     case source::listener:
         accept_connection();
+        break;
+    case source::bridge:
+        accept_bridge();
         break;
     case source::connection:
         on_connection(id);
@@ -256,6 +268,9 @@ void agent::on_deadline(const deadline& due) {
         break;
     case deadline_kind::redial:
         dial();
+        break;
+    case deadline_kind::bridge:
+        watch(bridge_.get(), source::bridge, 0, EPOLLIN);
         break;
     case deadline_kind::stalled:
         if (peer != connections_.end() && peer->second->stalled_at == due.at) {

@@ -15,10 +15,14 @@
 namespace sandboxd::agent {
 
 struct agent_options {
-    enum class transport { listen, standard_streams, dial };
+    /// `relayed`: only by way of the bridge.
+    enum class transport { listen, standard_streams, dial, relayed };
     transport how = transport::listen;
     int listen_fd = -1;
     const char* dial_path = nullptr;
+    /// Name of the socket that `sandboxd-agent bridge NAME` connects to, or its descriptor; see bridge.hpp.
+    const char* bridge_name = nullptr;
+    int bridge_fd = -1;
     char** entrypoint =
         nullptr; ///< arguments of the image's own entrypoint, run once; ends in a null pointer
 };
@@ -39,6 +43,7 @@ private:
     enum class source : std::uint32_t {
         signals,
         listener,
+        bridge,
         connection,
         worker,
         input,
@@ -95,6 +100,8 @@ private:
 
     // agent_channel.cpp: connections and their bytes.
     void accept_connection();
+    void accept_bridge();
+    void admit(descriptor peer);
     void dial();
     void on_connection(std::uint32_t id);
     void read_frames(connection& from);
@@ -170,6 +177,7 @@ private:
     descriptor epoll_;
     descriptor signals_;
     descriptor listener_;
+    descriptor bridge_;
     descriptor null_;
     char boot_id_[16] = {};
     bool reset_oom_score_ = false;

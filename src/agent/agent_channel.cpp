@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/bridge.hpp"
 #include "agent/system.hpp"
 #include "protocol/handshake.hpp"
 
@@ -60,7 +61,24 @@ void agent::accept_connection() {
         unwatch(listener_.get()); // out of descriptors or memory: it would be reported again and again
         deadlines_.add({now_ + first_redial, deadline_kind::redial, 0});
     }
-    if (!peer.valid() || connections_.size() >= most_connections) {
+    if (peer.valid()) {
+        admit(std::move(peer));
+    }
+}
+
+/// Only relays that were started from outside get in, not what a command makes up.
+void agent::accept_bridge() {
+    descriptor peer(accept4(bridge_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (peer.valid() && comes_from_outside(peer.get())) {
+        admit(std::move(peer));
+    } else if (!peer.valid() && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        unwatch(bridge_.get());
+        deadlines_.add({now_ + longest_redial, deadline_kind::bridge, 0});
+    }
+}
+
+void agent::admit(descriptor peer) {
+    if (connections_.size() >= most_connections) {
         return;
     }
     const auto id = next_connection_++;
@@ -85,6 +103,7 @@ void agent::dial() {
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
         const auto id = next_connection_++;
         auto one = std::make_unique<connection>(id, std::move(socket), descriptor());
+        one->dialled = true;
         if (watch(one->in.get(), source::connection, id, EPOLLIN)) {
             connections_[id] = std::move(one);
             redial_pause_ = 0;
@@ -112,7 +131,7 @@ void agent::drop_connection(std::uint32_t id) {
     if (one.out.valid()) {
         unwatch(one.out.get());
     }
-    if (options_.how == agent_options::transport::standard_streams) {
+    if (one.is_standard()) {
         // There is no other: whatever comes next on it is a new channel.
         one.parser.reset();
         one.welcomed = one.wants_write = one.paused = false;
@@ -121,8 +140,9 @@ void agent::drop_connection(std::uint32_t id) {
             return;
         }
     }
+    const bool dialled = one.dialled;
     connections_.erase(found);
-    if (options_.how == agent_options::transport::dial) {
+    if (dialled) {
         redial_pause_ = std::max(redial_pause_, first_redial);
         deadlines_.add({now_ + redial_pause_, deadline_kind::redial, 0});
     }
@@ -138,6 +158,7 @@ void agent::on_connection(std::uint32_t id) {
 /// Reads what there is, up to a bound, so that one host that floods leaves time for the rest.
 void agent::read_frames(connection& from) {
     const auto id = from.id;
+    const bool standard = from.is_standard();
     for (std::size_t total = 0; total < read_at_once;) {
         const auto count = read(from.in.get(), read_buffer, sizeof read_buffer);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -164,7 +185,7 @@ void agent::read_frames(connection& from) {
         }
         if (status != parse_status::need_more) {
             drop_connection(id);
-            if (options_.how == agent_options::transport::standard_streams) {
+            if (standard) {
                 from.lost = true;
                 seek_hello(from, {read_buffer, static_cast<std::size_t>(count)});
                 continue;
@@ -175,7 +196,7 @@ void agent::read_frames(connection& from) {
             break;
         }
     }
-    if (options_.how == agent_options::transport::standard_streams && !from.parser.unfinished().empty()) {
+    if (standard && !from.parser.unfinished().empty()) {
         from.stalled_at = now_ + stall_limit;
         deadlines_.add({from.stalled_at, deadline_kind::stalled, id});
     } else {

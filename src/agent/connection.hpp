@@ -11,12 +11,15 @@ struct connection {
     connection(std::uint32_t number, descriptor read_end, descriptor write_end)
         : id(number), in(std::move(read_end)), out(std::move(write_end)) {}
 
+    /// Where it has two descriptors it is the standard streams: there is no other, nor an end to it.
+    [[nodiscard]] bool is_standard() const { return out.valid(); }
     [[nodiscard]] int write_fd() const { return out.valid() ? out.get() : in.get(); }
 
     const std::uint32_t id;
     descriptor in;
     descriptor out; ///< not set when `in` goes both ways
     protocol::frame_parser parser{protocol::sender::host};
+    bool dialled = false; ///< by us: dialled again when it is lost
     bool welcomed = false;
     bool lost = false; ///< standard streams without frames: a hello is looked for in `tail`
     std::string tail;

@@ -17,6 +17,7 @@ enum class deadline_kind : std::uint8_t {
     backstop, ///< a supervisor that does not get its tree down
     hello,    ///< a connection that does not say hello
     redial,   ///< the next attempt to dial out
+    bridge,   ///< relays are let in again
     stalled,  ///< an unfinished frame on the standard streams
     tidy,     ///< supervisors and memory nobody needs
     orphans,  ///< another look for what a killed supervisor left behind

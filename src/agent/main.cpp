@@ -1,4 +1,5 @@
 #include "agent/agent.hpp"
+#include "agent/bridge.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,9 @@ namespace {
 constexpr int usage_error = 2;
 
 int usage() {
-    std::fputs("usage: sandboxd-agent serve --listen-fd N | --stdio | --dial PATH  [--entrypoint ARG...]\n"
+    std::fputs("usage: sandboxd-agent serve --listen-fd N | --stdio | --dial PATH  [--bridge NAME]\n"
+               "                            [--entrypoint ARG...]\n"
+               "       sandboxd-agent bridge NAME\n"
                "       sandboxd-agent --version\n",
                stderr);
     return usage_error;
@@ -22,6 +25,9 @@ int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
         std::printf("sandboxd-agent, protocol %u\n", sandboxd::protocol::version);
         return 0;
+    }
+    if (argc == 3 && std::strcmp(argv[1], "bridge") == 0) {
+        return sandboxd::agent::run_bridge(argv[2]);
     }
     if (argc < 3 || std::strcmp(argv[1], "serve") != 0) {
         return usage();
@@ -37,6 +43,10 @@ int main(int argc, char** argv) {
         options.dial_path = argv[at++];
     } else {
         return usage();
+    }
+    if (at + 1 < argc && std::strcmp(argv[at], "--bridge") == 0) {
+        options.bridge_name = argv[at + 1];
+        at += 2;
     }
     if (at < argc) {
         if (std::strcmp(argv[at], "--entrypoint") != 0 || at + 1 == argc) {
