@@ -87,7 +87,7 @@ struct settings {
 
     // Ours.
     std::string state_dir;              ///< resolved: /var/lib/sandboxd for root, else below XDG_STATE_HOME
-    std::optional<std::string> backend; ///< "oci" (this release)
+    std::optional<std::string> backend; ///< "docker" or "oci"; chosen at start when unset
     std::optional<std::string> user;    ///< drop to this account after start
     std::pair<std::uint32_t, std::uint32_t> uid_range{
         0x10000000U, 0x6FFFFFFFU};    ///< first and last host uid, both included

@@ -55,6 +55,7 @@ struct container_spec {
     std::vector<ulimit> ulimits;
     std::string log_driver; ///< "" for the daemon's own
     std::optional<bool> init;
+    std::optional<int> oom_score_adj;
 };
 
 /// The JSON body of create, with the daemon's exact casing (a misspelt limit is silently dropped:
@@ -71,6 +72,8 @@ struct container_place {
     std::vector<std::string> agent_argv;     ///< the entrypoint
     std::optional<std::string> listener_dir; ///< host folder of the local fast path, bound read-only
     std::string listener_mount;              ///< where
+    std::int64_t open_files = 65'536; ///< hard limit of `nofile`: no more than the daemon may give itself
+    bool protect_agent = true;        ///< from the kernel's out-of-memory choice; a rootless daemon can't
 };
 
 inline constexpr const char* label_service = "sandboxd.service";

@@ -76,6 +76,7 @@ json::object host_config(const container_spec& spec) {
     set_value(host, "NetworkMode", spec.network_mode);
     set_value(host, "Runtime", spec.runtime);
     set_value(host, "Init", spec.init);
+    set_value(host, "OomScoreAdj", spec.oom_score_adj);
     if (!spec.tmpfs.empty()) {
         host["Tmpfs"] = members(spec.tmpfs);
     }

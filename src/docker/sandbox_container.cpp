@@ -1,12 +1,15 @@
 #include "docker/container_spec.hpp"
 
+#include <algorithm>
+
 namespace sandboxd::docker {
 
 namespace {
 
 /// Loops over all descriptors would take minutes under an engine's default of 2^30 (hard-cases B3 20).
 constexpr std::int64_t soft_files = 1024;
-constexpr std::int64_t hard_files = 65536;
+/// The agent dies last of all in its sandbox, and is no burden to the host.
+constexpr int agent_oom_score = -100;
 
 bool has_option(const std::string& options, const std::string& wanted) {
     return ("," + options + ",").find("," + wanted + ",") != std::string::npos;
@@ -66,7 +69,10 @@ container_spec container_for(const sandbox_spec& sandbox, const container_place&
     made.network_mode = sandbox.network_mode;
     made.runtime = sandbox.oci_runtime;
     made.security_options = {"no-new-privileges:true"};
-    made.ulimits.push_back({"nofile", soft_files, hard_files});
+    made.ulimits.push_back({"nofile", std::min(soft_files, place.open_files), place.open_files});
+    if (place.protect_agent) {
+        made.oom_score_adj = agent_oom_score;
+    }
     made.log_driver = "none";
     add_limits(made, sandbox.limits);
     if (sandbox.workspace_dir) {

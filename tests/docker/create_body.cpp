@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_sandboxs_container_is_said_exactly) {
         R"("Labels":{"sandboxd.service":"uuid","sandboxd.slot":"slot-1"},"Tty":false,"OpenStdin":true,)"
         R"("StdinOnce":false,"Healthcheck":{"Test":["NONE"]},"HostConfig":{"AutoRemove":false,)"
         R"("Memory":536870912,"MemorySwap":536870912,"NanoCpus":1500000000,"CpuShares":512,"PidsLimit":512,)"
-        R"("NetworkMode":"none","Runtime":"runsc","Init":false,"Tmpfs":{"/tmp":"size=64m,exec"},"Mounts":[)"
+        R"("NetworkMode":"none","Runtime":"runsc","Init":false,"OomScoreAdj":-100,"Tmpfs":{"/tmp":"size=64m,exec"},"Mounts":[)"
         R"({"Type":"bind","Source":"/srv/a:b/workspace","Target":"/workspace","ReadOnly":false},)"
         R"({"Type":"volume","Source":"sandboxd-agent-1","Target":"/.sandboxd","ReadOnly":true}],)"
         R"("SecurityOpt":["no-new-privileges:true"],"Ulimits":[{"Name":"nofile","Soft":1024,"Hard":65536}],)"
