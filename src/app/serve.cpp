@@ -1,6 +1,7 @@
 #include "app/serve.hpp"
 
 #include "app/agent_path.hpp"
+#include "app/backend.hpp"
 #include "app/privileges.hpp"
 #include "app/service.hpp"
 #include "app/signals.hpp"
@@ -21,16 +22,12 @@ namespace sandboxd::app {
 
 namespace {
 
-result<core::unique_fd> start_launcher(const settings& config, const store::state_directory& state,
-                                       const account& service) {
-    auto agent = find_agent();
-    if (!agent) {
-        return agent.error();
-    }
+result<core::unique_fd> start_launcher(const std::string& agent, const settings& config,
+                                       const store::state_directory& state, const account& service) {
     launcher::launcher_options options;
     options.state_dir = state.path();
     options.service_uuid = state.uuid();
-    options.agent_path = *agent;
+    options.agent_path = agent;
     options.uid_range = {config.uid_range.first, config.uid_range.second};
     options.service_uid = service.uid;
     options.service_gid = service.gid;
@@ -67,11 +64,23 @@ result<void> prepare_and_run(const settings& config) {
     if (!state) {
         return state.error();
     }
-    auto launcher = start_launcher(config, **state, service);
-    if (!launcher) {
-        return launcher.error();
+    auto backend = choose_backend(config, (*state)->backend());
+    if (!backend) {
+        return backend.error();
     }
-    if (auto remembered = (*state)->remember_backend("oci"); !remembered) {
+    auto agent = find_agent();
+    if (!agent) {
+        return agent.error();
+    }
+    core::unique_fd launcher;
+    if (backend->name == "oci") {
+        auto started = start_launcher(*agent, config, **state, service);
+        if (!started) {
+            return started.error();
+        }
+        launcher = std::move(*started);
+    }
+    if (auto remembered = (*state)->remember_backend(backend->name); !remembered) {
         return remembered.error();
     }
     if (config.user) {
@@ -83,7 +92,7 @@ result<void> prepare_and_run(const settings& config) {
         }
         core::log::info("gave up root: this process is {} now", service.name);
     }
-    return run_service(config, **state, std::move(*launcher));
+    return run_service({config, **state, *backend, *agent, std::move(launcher)});
 }
 
 /// Large bodies and answers are mapped and given back one by one: with the allocator's moving thresholds one

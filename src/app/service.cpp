@@ -13,6 +13,7 @@
 #include "launcher/client.hpp"
 #include "net/listener.hpp"
 #include "sandbox/agent_sandbox.hpp"
+#include "sandbox/docker/builder.hpp"
 #include "sandbox/oci/builder.hpp"
 #include "sandboxd/version.hpp"
 #include "session/registry.hpp"
@@ -45,15 +46,17 @@ constexpr std::chrono::seconds shortest_shutdown{5};
 /// destroyed in the reverse again.
 class service {
 public:
-    service(const settings& config, store::state_directory& state, core::unique_fd launcher)
-        : config_(config),
-          state_(state),
-          launcher_socket_(std::move(launcher)),
-          context_(static_cast<int>(config.io_threads)),
-          workers_("workers", static_cast<std::size_t>(config.max_workers)),
-          authority_(config.token, state.token_key()),
+    explicit service(service_parts parts)
+        : config_(parts.config),
+          state_(parts.state),
+          backend_(std::move(parts.backend)),
+          agent_(std::move(parts.agent)),
+          launcher_socket_(std::move(parts.launcher)),
+          context_(static_cast<int>(config_.io_threads)),
+          workers_("workers", static_cast<std::size_t>(config_.max_workers)),
+          authority_(config_.token, state_.token_key()),
           clock_(core::system_clock()),
-          budget_(static_cast<std::uint64_t>(config.max_inflight_bytes)) {}
+          budget_(static_cast<std::uint64_t>(config_.max_inflight_bytes)) {}
 
     /// The whole life, on the context's threads.
     result<void> run() {
@@ -90,7 +93,7 @@ private:
         if (auto opened = open_doors(); !opened) {
             co_return opened.error();
         }
-        const auto lost = launcher_->lost();
+        const auto lost = launcher_ ? launcher_->lost() : std::make_shared<core::shared_event>();
         const auto first = co_await (signals.next() || lost->wait());
         if (const auto* signal = std::get_if<std::string>(&first)) {
             core::log::info("{}: stopping, at most {} s for what is under way", *signal,
@@ -124,6 +127,39 @@ private:
     }
 
     task<result<void>> start_backend() {
+        auto made = backend_.daemon ? co_await make_docker() : co_await make_oci();
+        if (!made) {
+            co_return made.error();
+        }
+        builder_ = std::move(*made);
+        core::log::info("backend {} ({}), state in {}", backend_.name, backend_.why, state_.path());
+        for (const std::string& note : builder_->notes()) {
+            core::log::warning("this host: {}", note);
+        }
+        co_return result<void>();
+    }
+
+    task<result<std::shared_ptr<sandbox_builder>>> make_docker() {
+        namespace backend = sandboxes::docker_backend;
+        docker::engine_options how;
+        how.config_folder = docker::config_folder(docker::process_environment());
+        auto engine = docker::create_engine(context_.get_executor(), *backend_.daemon, std::move(how));
+        if (!engine) {
+            co_return engine.error();
+        }
+        backend::builder_options options;
+        options.service_uuid = state_.uuid();
+        options.executor = context_.get_executor();
+        options.background = &background_;
+        options.engine = std::move(*engine);
+        options.may_be_local = backend_.daemon->kind == docker::transport::unix_socket;
+        options.agent_program = agent_;
+        options.state_directory = state_.path();
+        options.factory = sandboxes::create_agent_sandbox_factory(context_.get_executor(), background_);
+        co_return co_await backend::create_builder(std::move(options));
+    }
+
+    task<result<std::shared_ptr<sandbox_builder>>> make_oci() {
         launcher_ = launcher::create_client(context_.get_executor(), std::move(launcher_socket_));
         sandboxes::oci::builder_options options;
         options.service_uuid = state_.uuid();
@@ -133,17 +169,7 @@ private:
         if (config_.sandbox_uid) {
             options.workspace_uid = static_cast<std::uint32_t>(*config_.sandbox_uid);
         }
-        auto made = co_await sandboxes::oci::create_builder(std::move(options));
-        if (!made) {
-            co_return made.error();
-        }
-        builder_ = std::move(*made);
-        core::log::info("backend oci ({}), state in {}",
-                        config_.backend ? "as set" : "the only one of this release", state_.path());
-        for (const std::string& note : builder_->notes()) {
-            core::log::warning("this host: {}", note);
-        }
-        co_return result<void>();
+        co_return co_await sandboxes::oci::create_builder(std::move(options));
     }
 
     /// Listens; everything behind the doors stands by then.
@@ -197,6 +223,8 @@ private:
 
     const settings& config_;
     store::state_directory& state_;
+    backend_choice backend_;
+    std::string agent_;
     core::unique_fd launcher_socket_;
     asio::io_context context_;
     core::worker_pool workers_;
@@ -213,8 +241,8 @@ private:
 
 } // namespace
 
-result<void> run_service(const settings& config, store::state_directory& state, core::unique_fd launcher) {
-    service whole(config, state, std::move(launcher));
+result<void> run_service(service_parts parts) {
+    service whole(std::move(parts));
     return whole.run();
 }
 

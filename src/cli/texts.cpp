@@ -21,7 +21,7 @@ Commands:
 Options:
   --config FILE         read settings from a JSON file (comments are fine)
   --listen HOST:PORT    listen there: 127.0.0.1:8080, [::1]:8080, :8080 for all interfaces
-  --backend NAME        what makes the sandboxes: oci
+  --backend NAME        what makes the sandboxes: docker or oci
   --help                print this text
   --version             print release and commit
 

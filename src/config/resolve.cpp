@@ -47,6 +47,26 @@ const runtime_entry* resolve_runtime(const settings& service, const std::optiona
     return found == service.runtimes.end() ? nullptr : &*found;
 }
 
+result<void> check_oci_runtimes(const settings& service) {
+    const auto check = [](const string& where, const std::optional<string>& name) -> result<void> {
+        if (name && *name != "runc") {
+            return error{errc::invalid,
+                         where + "=" + in_quotes(*name) +
+                             " is not valid: the oci backend of this release supports runc only"};
+        }
+        return {};
+    };
+    if (auto ok = check("SANDBOXD_OCI_RUNTIME", service.oci_runtime); !ok) {
+        return ok;
+    }
+    for (const auto& entry : service.runtimes) {
+        if (auto ok = check("SANDBOXD_RUNTIMES " + entry.alias + ".oci_runtime", entry.oci_runtime); !ok) {
+            return ok;
+        }
+    }
+    return {};
+}
+
 std::vector<string> sorted_aliases(const settings& service) {
     std::vector<string> out;
     for (const auto& entry : service.runtimes) {

@@ -32,6 +32,10 @@ struct ceilings {
 [[nodiscard]] const runtime_entry* resolve_runtime(const settings& service,
                                                    const std::optional<std::string>& alias);
 
+/// Whether the oci backend has an adapter for every OCI runtime that is named ("Decided" 16). errc::invalid
+/// in the words of a setting's error.
+[[nodiscard]] result<void> check_oci_runtimes(const settings& service);
+
 /// The allowed aliases, sorted.
 [[nodiscard]] std::vector<std::string> sorted_aliases(const settings& service);
 

@@ -24,6 +24,7 @@ namespace sandboxd::config {
 /// is fine.
 [[nodiscard]] std::optional<std::string> size_fault(std::string_view text);
 [[nodiscard]] std::optional<std::string> network_fault(std::string_view mode);
+/// Whether a backend has that runtime: check_oci_runtimes() for oci, the daemon for docker.
 [[nodiscard]] std::optional<std::string> oci_runtime_fault(std::string_view name);
 [[nodiscard]] std::optional<std::string> cpus_fault(double cpus);
 [[nodiscard]] std::optional<std::string> work_dir_fault(std::string_view path);

@@ -37,8 +37,13 @@ std::vector<setting_info> make_table() {
         {.name = "tls_key", .where = &s::tls_key, .summary = "The private key of `tls_cert` in PEM."},
         {.name = "backend",
          .where = &s::backend,
-         .summary = "What makes the sandboxes: `oci` calls an OCI runtime directly, without a daemon.",
-         .form = shape::backend},
+         .summary =
+             "What makes the sandboxes: `docker` asks a Docker daemon (found as the `docker` command finds "
+             "it), `oci` calls an OCI runtime directly, without a daemon.",
+         .form = shape::backend,
+         .computed_default =
+             "what the state directory was used with before, else `docker` where a daemon answers, "
+             "else `oci`"},
         {.name = "state_dir",
          .where = &s::state_dir,
          .summary = "Where the service keeps its identity, token key, session records and sandboxes.",
