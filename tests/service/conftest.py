@@ -11,21 +11,40 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import rootfs  # noqa: E402
+from harness.daemon import Daemon  # noqa: E402
 from harness.service import ROOT, Service  # noqa: E402
 
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="the large counts in full instead of a tenth")
     parser.addoption("--seed", type=int, default=20240611, help="of everything random in the tests")
+    parser.addoption("--backend", choices=["oci", "docker"], default="oci", help="what makes the sandboxes")
     parser.addoption("--program", default=str(ROOT / "build/release/sandboxd"), help="the service to test")
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "only(backend): tests what only that backend has")
     config.addinivalue_line("markers", "row(*names): rows of docs/hard-cases.md that the test covers")
     if os.geteuid() != 0:
         pytest.exit("the service tests start real sandboxes: run them as root", returncode=2)
     if not Path(config.getoption("--program")).exists():
         pytest.exit(f"{config.getoption('--program')} is not there: scripts/build release", returncode=2)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests of one backend are left out when the other is tested, not skipped: nobody could run them there."""
+    backend = config.getoption("--backend")
+    fitting = {True: [], False: []}
+    for item in items:
+        only = item.get_closest_marker("only")
+        fitting[only is None or only.args[0] == backend].append(item)
+    items[:] = fitting[True]
+    config.hook.pytest_deselected(items=fitting[False])
+
+
+@pytest.fixture(scope="session")
+def backend(request):
+    return request.config.getoption("--backend")
 
 
 @pytest.fixture(scope="session")
@@ -45,30 +64,64 @@ def count(long):
 
 
 @pytest.fixture(scope="session")
-def images():
-    """Root file systems: images.box has busybox, images.scratch one static program and no shell."""
+def trees():
+    """Root file systems on disk: trees.box has busybox, trees.scratch one static program and no shell."""
     base = Path(tempfile.mkdtemp(prefix="images-"))
 
-    class Images:
+    class Trees:
+        directory = base
         box = rootfs.busybox(base / "box")
         scratch = rootfs.scratch(base / "scratch")
 
-        @staticmethod
-        def runtimes(*more):
-            return ",".join(["host=host", f"box=dir:{base}/box", f"scratch=dir:{base}/scratch", *more])
-
-    yield Images
+    yield Trees
     shutil.rmtree(base)
 
 
+@pytest.fixture(scope="session")
+def docker(trees):
+    """A daemon of this run's own, with the images host (a small Debian), box and scratch."""
+    daemon = Daemon("--live-restore")
+    try:
+        daemon.start()
+        daemon.load(rootfs.debian(trees.directory / "debian"), "host-tree")
+        daemon.load(trees.box, "box")
+        daemon.load(trees.scratch, "scratch")
+        yield daemon
+    finally:
+        daemon.discard()
+
+
+@pytest.fixture(scope="session")
+def images(request, trees, backend):
+    """images.runtimes(): the runtimes host, box and scratch on the backend that is tested, and more."""
+    if backend == "docker":
+        request.getfixturevalue("docker")
+
+    class Images:
+        box = trees.box
+        scratch = trees.scratch
+        host_image = {"oci": "host", "docker": "host-tree"}[backend]
+
+        @classmethod
+        def runtimes(cls, *more):
+            if backend == "docker":
+                ours = ["host=host-tree", "box=box", "scratch=scratch"]
+            else:
+                ours = ["host=host", f"box=dir:{cls.box}", f"scratch=dir:{cls.scratch}"]
+            return ",".join([*ours, *more])
+
+    return Images
+
+
 @pytest.fixture(scope="module")
-def services(request, images):
+def services(request, images, backend):
     """services(**settings): a started service; all are stopped at the end of the module and must leave nothing."""
     program = request.config.getoption("--program")
     made = []
 
     def make(**settings):
-        service = Service(program, **{"runtimes": images.runtimes(), **settings})
+        where = {"environment": {"DOCKER_HOST": request.getfixturevalue("docker").host}} if backend == "docker" else {}
+        service = Service(program, **{"runtimes": images.runtimes(), "backend": backend, **where, **settings})
         made.append(service)
         return service.start()
 

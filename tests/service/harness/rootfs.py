@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
 def _skeleton(path):
     for name in ("bin", "dev", "etc", "proc", "sys", "tmp", "root"):
         (path / name).mkdir(parents=True, exist_ok=True)
+    (path / "tmp").chmod(0o1777)
     (path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (path / "etc/group").write_text("root:x:0:\n")
 
@@ -53,6 +54,59 @@ def busybox(path):
     for name in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
         if name != "busybox":
             (path / "bin" / name).symlink_to("busybox")
+    return path
+
+
+def _with_dependencies(names):
+    """The installed packages that these need, themselves included."""
+    text = subprocess.run(["dpkg-query", "-W", "-f=${Package}\t${Pre-Depends}, ${Depends}\t${Provides}\n"],
+                          capture_output=True, text=True, check=True).stdout
+    needs, provided = {}, {}
+    for line in text.splitlines():
+        package, depends, provides = line.split("\t")
+        needs[package] = [[option.split()[0].split(":")[0] for option in group.split("|") if option.strip()]
+                          for group in depends.split(",") if group.strip()]
+        for name in provides.split(","):
+            if name.strip():
+                provided[name.split()[0]] = package
+    wanted, todo = set(), list(names)
+    while todo:
+        name = todo.pop()
+        if name in wanted or name not in needs:
+            continue
+        wanted.add(name)
+        for group in needs[name]:
+            todo += [provided.get(option, option) for option in group
+                     if option in needs or option in provided][:1]
+    return sorted(wanted)
+
+
+def debian(path, packages=("bash", "coreutils", "dash", "findutils", "grep", "sed", "gawk", "procps", "util-linux", "python3", "git")):
+    """A small Debian made of this machine's own packages, without fetching anything."""
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (path / "usr" / name).mkdir(parents=True, exist_ok=True)
+        (path / name).symlink_to(f"usr/{name}")
+    files = subprocess.run(["dpkg", "-L", *_with_dependencies(packages)], capture_output=True, text=True, check=True).stdout
+    unwanted = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/share/i18n/", "/boot/", "/etc/", "/var/")
+    listed = sorted({line for line in files.splitlines() if line.startswith("/") and not line.startswith(unwanted)})
+    chosen = [line for line in listed if Path(line).is_symlink() or Path(line).is_file()]
+    chosen += [f"/usr/bin/{name}" for name in ("awk", "sh") if Path(f"/usr/bin/{name}").exists()]
+    chosen += [str(link) for link in Path("/etc/alternatives").iterdir() if link.name == "awk"]
+    chosen += ["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"]
+    pack = subprocess.Popen(["tar", "-c", "--no-recursion", "--ignore-failed-read", "-T", "-"], cwd="/", stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    unpack = subprocess.Popen(["tar", "-x", "-C", path, "--keep-directory-symlink"], stdin=pack.stdout)
+    pack.stdin.write("\n".join(chosen).encode())
+    pack.stdin.close()
+    assert unpack.wait(120) == 0 and pack.wait(120) in (0, 1)
+    for name in ("etc", "tmp", "root", "run", "var/tmp", "dev", "proc", "sys", "home"):
+        (path / name).mkdir(parents=True, exist_ok=True)
+    (path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/nonexistent:/bin/false\n")
+    (path / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
+    (path / "tmp").chmod(0o1777)
+    (path / "root").chmod(0o700)
     return path
 
 

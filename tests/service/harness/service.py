@@ -34,6 +34,8 @@ class Service:
         self.program = Path(program)
         self.directory = Path(tempfile.mkdtemp(prefix="svc-"))
         self.token = settings.pop("token", secrets.token_hex(16))
+        self.backend = settings.pop("backend", "oci")
+        self.extra = settings.pop("environment", {})  # beside the settings: DOCKER_HOST
         self.settings = {"runtimes": "host=host", "on_shutdown": "stop", "max_sessions": 200, **settings}
         self.port = free_port()
         self.process = None
@@ -44,12 +46,12 @@ class Service:
     def environment(self):
         values = {"token": self.token, "state_dir": self.state, **self.settings}
         variables = {f"SANDBOXD_{name.upper()}": str(value) for name, value in values.items() if value is not None}
-        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), **variables}
+        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), **self.extra, **variables}
 
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "--backend", "oci", "--listen", f"127.0.0.1:{self.port}"], env=self.environment(),
+                [self.program, *(["--backend", self.backend] if self.backend else []), "--listen", f"127.0.0.1:{self.port}"], env=self.environment(),
                 cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START
         while time.monotonic() < deadline:
