@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/service"))
+import docker  # noqa: E402
 import files as file_operations  # noqa: E402
 from harness import rootfs  # noqa: E402
 from harness.service import Service  # noqa: E402
@@ -239,6 +240,8 @@ def main():
         opening(service, table, scratch, arguments.quick)
         table.add("service, resident at the end", f"{service.rss() / MIB:.1f} MiB")
         service.stop()
+        print("docker ...", file=sys.stderr, flush=True)
+        docker.measure(sys.modules[__name__], scratch, table, arguments.quick)
     finally:
         service.discard()
         shutil.rmtree(scratch, ignore_errors=True)

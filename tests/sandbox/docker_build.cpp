@@ -210,6 +210,22 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_its_own_and_nothing_else) {
     BOOST_TEST(code(get(builder->adopt({"../x", "docker", ""})).error()) == code(errc::gone));
 }
 
+BOOST_AUTO_TEST_CASE(a_container_without_the_agent_is_entered_through_the_bridge) {
+    docker::container_spec plain;
+    plain.labels = {{docker::label_service, "uuid-1"}, {docker::label_slot, "slot-9"}};
+    plain.entrypoint = std::vector<std::string>{"sleep", "infinity"};
+    daemon->containers["plain"] = {plain, "running", {}};
+    auto adopted = get(builder->adopt({"slot-9", "docker", "slot-9"}));
+    BOOST_TEST_REQUIRE(adopted.has_value());
+    BOOST_TEST(daemon->containers["plain"].archives.contains("/"));
+    BOOST_TEST(get(host_of(**adopted).connect(context.get_executor())).has_value());
+    BOOST_TEST(daemon->count("attach") == 0U);
+    const std::vector<std::string> argv{"/.sandboxd/bin/sandboxd-agent", "bridge", "slot-9"};
+    BOOST_TEST_REQUIRE(daemon->execs.size() == 1U);
+    BOOST_TEST(daemon->execs[0].argv == argv, boost::test_tools::per_element());
+    BOOST_TEST(daemon->execs[0].working_dir == ""); // the container's own
+}
+
 BOOST_AUTO_TEST_CASE(a_container_that_has_ended_is_not_adopted) {
     const auto made = open(spec());
     BOOST_TEST_REQUIRE(made.has_value());

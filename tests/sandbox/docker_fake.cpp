@@ -149,6 +149,11 @@ task<answer<container_details>> fake_daemon::inspect(std::string id, millisecond
     told.status = found->second.state;
     told.running = found->second.state == "running";
     told.labels = found->second.spec.labels;
+    boost::json::array entrypoint;
+    for (const auto& word : found->second.spec.entrypoint.value_or(std::vector<std::string>())) {
+        entrypoint.emplace_back(word);
+    }
+    told.config["Entrypoint"] = std::move(entrypoint);
     co_return told;
 }
 

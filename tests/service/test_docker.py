@@ -272,6 +272,30 @@ def test_kill_9_of_the_service_loses_nothing(docker, services, request, way):
     assert container_is_gone(docker, first)
 
 
+def test_a_container_that_runs_without_the_agent_is_entered_through_the_bridge(docker, services):
+    service = services(on_shutdown="stop")
+    session = service.open(runtime="box")
+    found = docker.inspect(container_of(docker, service))
+    service.kill()
+    docker.request("DELETE", f"/containers/{found['Id']}?force=1")
+    status, plain = docker.request("POST", "/containers/create", {
+        "Image": "box", "Entrypoint": ["sleep", "infinity"], "WorkingDir": "/root", "Labels": found["Config"]["Labels"],
+        "HostConfig": {"NetworkMode": "none"}})
+    assert status == 201
+    assert docker.request("POST", f"/containers/{plain['Id']}/start")[0] == 204
+    service.start()
+    assert session.sh("cat /proc/1/comm; pwd") == "sleep\n/root\n"
+    mark = marker()
+    session.sh(f"sleep {mark} >/dev/null 2>&1 &")
+    # Its agent, and what it runs, outlive the service as any other's do.
+    service.kill()
+    service.start()
+    assert len(host_processes(mark)) == 1
+    assert session.sh("echo still here") == "still here\n"
+    assert session.close().status == 204
+    assert container_is_gone(docker, plain["Id"])
+
+
 @pytest.mark.row("B6-07", "B1-10")
 def test_cycles_leave_nothing(docker, service, long):
     def left():

@@ -137,6 +137,25 @@ task<result<void>> agent_volume::refill(docker::image_details image, unsigned se
     co_return co_await help(image, *file, true, false);
 }
 
+task<result<void>> agent_volume::copy_into(std::string container, std::string image) {
+    const auto found = co_await options_.engine->inspect_image(std::move(image), call_limit);
+    // An image that was removed since leaves the usual architecture.
+    auto file = file_for(found ? found->architecture : std::string());
+    if (!file) {
+        co_return file.error();
+    }
+    docker::tar_file program;
+    program.name = std::string(agent_program).substr(1);
+    program.content = (*file)->content;
+    program.mode = 0755;
+    const auto put = co_await options_.engine->put_archive(std::move(container), "/",
+                                                           docker::make_tar({program}), call_limit);
+    if (!put) {
+        co_return as_start_failure(put.error());
+    }
+    co_return result<void>();
+}
+
 /// A container that is created and never started, from whatever image is at hand.
 task<result<void>> agent_volume::help(docker::image_details image, std::shared_ptr<const agent_file> file,
                                       bool fill, bool prove) {

@@ -41,6 +41,9 @@ public:
     [[nodiscard]] task<result<void>> refill(docker::image_details image, unsigned seen);
     [[nodiscard]] unsigned filled_count() const noexcept { return filled_; }
 
+    /// Copies the agent into a container that was not made by us, where the volume would have it.
+    [[nodiscard]] task<result<void>> copy_into(std::string container, std::string image);
+
     /// The daemon writes to the same file system as we do: proven by a file written through it.
     [[nodiscard]] bool daemon_is_local() const noexcept { return local_; }
 

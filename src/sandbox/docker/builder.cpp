@@ -147,7 +147,7 @@ task<result<std::shared_ptr<sandbox>>> docker_builder::adopt(slot_record slot) {
         }
         door = std::move(*opened);
     }
-    auto host = co_await host_of(in_, slot.slot, running->id, std::move(door));
+    auto host = co_await host_of(in_, slot.slot, running->id, std::move(door), nullptr);
     if (!host) {
         co_return host.error();
     }
@@ -196,7 +196,7 @@ task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options op
     agents.engine = options.engine;
     agents.service_uuid = options.service_uuid;
     agents.program = options.agent_program;
-    agents.proof_directory = options.may_be_local ? doors + "/proof" : std::string();
+    agents.proof_directory = options.may_be_local ? doors + "/.proof" : std::string();
     auto in = std::make_shared<workshop>();
     in->agents = std::make_shared<agent_volume>(std::move(agents));
     in->watch = std::make_shared<daemon_watch>(options.executor, *options.background, options.engine,

@@ -84,8 +84,8 @@ docker::hijack_options container_host::stream_options() const {
     return options;
 }
 
-/// An attach that the daemon can't make again after a restart stays silent: the bridge then. A socket that
-/// nobody dials: the same.
+/// A container without our agent as its first process has the bridge only. An attach that the daemon can't
+/// make again after a restart stays silent: the bridge then. A socket that nobody dials: the same.
 task<result<net::stream_ptr>> container_host::connect(asio::any_io_executor executor) {
     if (!alive() || terminating_) {
         co_return error{errc::gone, "the sandbox has ended"};
@@ -135,7 +135,9 @@ task<result<net::stream_ptr>> container_host::bridge(asio::any_io_executor execu
     docker::exec_spec relay;
     relay.argv = {agent_program, "bridge", p_.slot};
     relay.attach_stdin = true;
-    relay.working_dir = "/";
+    if (p_.how != transport::bridge) {
+        relay.working_dir = "/"; // else it is where the agent will start commands: the container's own
+    }
     auto made = co_await p_.engine->create_exec(p_.container, std::move(relay), hijack_limit);
     if (!made) {
         co_return co_await explain(made.error());

@@ -3,6 +3,8 @@
 #include "core/log.hpp"
 #include "sandbox/docker/images.hpp"
 
+#include <boost/json/array.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto inspect_limit = 10s;
 constexpr auto remove_limit = 30s;
 constexpr int most_attempts = 4;
+constexpr std::size_t most_sentences = 100;
 constexpr std::int64_t least_open_files = 1024;
 
 error as_start_failure(const error& from) {
@@ -85,7 +88,7 @@ task<result<std::shared_ptr<sandbox>>> start_one(std::shared_ptr<workshop> in, o
         co_return started.error();
     }
     const auto runs = std::chrono::steady_clock::now();
-    auto host = co_await host_of(in, of.slot, created->id, std::exchange(of.door, std::nullopt));
+    auto host = co_await host_of(in, of.slot, created->id, std::exchange(of.door, std::nullopt), &wanted);
     if (!host) {
         co_return host.error();
     }
@@ -127,6 +130,25 @@ task<bool> put_right(std::shared_ptr<workshop> in, order& of, const error& why, 
     co_return false;
 }
 
+/// A limit that is not kept is never passed over in silence; once is enough.
+void say_differences(workshop& in, const docker::container_spec& wanted,
+                     const docker::container_details& found) {
+    for (auto& sentence : docker::differences(wanted, found)) {
+        const std::lock_guard lock(in.mutex);
+        if (in.said.size() < most_sentences && in.said.insert(sentence).second) {
+            core::log::warning("{}", sentence);
+        }
+    }
+}
+
+/// Is the agent its first process?
+bool runs_agent(const docker::container_details& found) {
+    const auto* entrypoint = found.config.if_contains("Entrypoint");
+    const auto* argv = entrypoint == nullptr ? nullptr : entrypoint->if_array();
+    return argv != nullptr && !argv->empty() && argv->front().is_string() &&
+           argv->front().get_string() == agent_program;
+}
+
 } // namespace
 
 std::string door_directory(const workshop& in, const std::string& slot) {
@@ -134,7 +156,8 @@ std::string door_directory(const workshop& in, const std::string& slot) {
 }
 
 task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in, std::string slot,
-                                                   std::string container, std::optional<dial_in> door) {
+                                                   std::string container, std::optional<dial_in> door,
+                                                   const docker::container_spec* wanted) {
     host_parts parts;
     parts.executor = in->options.executor;
     parts.engine = in->options.engine;
@@ -160,6 +183,17 @@ task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
                                                 (found->state_error.empty() ? "" : ", ") +
                                                 found->state_error + ")"
                                           : "the container is gone"};
+    }
+    if (wanted != nullptr) {
+        say_differences(*in, *wanted, *found);
+    }
+    if (!runs_agent(*found)) {
+        core::log::info("container {} runs without the agent: entering it through the bridge", container);
+        if (auto copied = co_await in->agents->copy_into(container, found->image_id); !copied) {
+            in->watch->forget(container);
+            co_return copied.error();
+        }
+        parts.how = transport::bridge;
     }
     if (in->options.may_be_local) {
         parts.process = find_process(static_cast<pid_t>(found->pid), container);

@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 namespace sandboxd::sandboxes::docker_backend {
@@ -21,16 +23,20 @@ struct workshop {
     launcher::cgroup_layout cgroups;
     std::atomic<bool> protect_agents{true};  ///< negative out-of-memory scores can be given
     std::atomic<std::int64_t> open_files{0}; ///< hard limit for containers
-    std::atomic<bool> dial_works{true};      ///< agents reach the sockets that the daemon binds for them
+    std::mutex mutex;
+    std::set<std::string> said;         ///< what the daemon did not take over, under `mutex`
+    std::atomic<bool> dial_works{true}; ///< agents reach the sockets that the daemon binds for them
 };
 
 /// Where a slot's socket lies.
 [[nodiscard]] std::string door_directory(const workshop& in, const std::string& slot);
 
 /// The host's side of a container that was found or made. With a door its agent dials, else it is attached
-/// to.
-[[nodiscard]] task<result<std::shared_ptr<docker_host>>>
-host_of(std::shared_ptr<workshop> in, std::string slot, std::string container, std::optional<dial_in> door);
+/// to. What of `wanted` (may be null) the daemon did not take over is said in the log, once each.
+[[nodiscard]] task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
+                                                                 std::string slot, std::string container,
+                                                                 std::optional<dial_in> door,
+                                                                 const docker::container_spec* wanted);
 
 /// Makes and starts the container of a slot and waits for its agent. What can be put right is (the agent's
 /// volume, the limit of open files, the way to the agent) and it is tried again. Nothing of it is left on

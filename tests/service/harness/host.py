@@ -73,8 +73,10 @@ def sandbox_init(pid):
 
 
 def sandboxes_of(directory):
-    """The sandboxes of a service, as their pid namespaces: told by their cgroups, which name the service's UUID."""
+    """The sandboxes of a service, as their pid namespaces: told by their cgroups, which name the service's UUID, or, with
+    docker, by the directory of theirs that is bound into them."""
     mark = "/sandboxd/" + (Path(directory) / "state/uuid").read_text().split("-")[0] + "/"
+    door = f"/{Path(directory).name}/state/docker/"  # below the root of its file system, wherever that is mounted
     own = os.readlink("/proc/self/ns/pid")
     found = set()
     for entry in os.listdir("/proc"):
@@ -82,7 +84,8 @@ def sandboxes_of(directory):
             continue
         try:
             namespace = os.readlink(f"/proc/{entry}/ns/pid")
-            if namespace != own and mark in Path(f"/proc/{entry}/cgroup").read_text(errors="replace"):
+            if namespace != own and (mark in Path(f"/proc/{entry}/cgroup").read_text(errors="replace")
+                                     or door in Path(f"/proc/{entry}/mountinfo").read_text(errors="replace")):
                 found.add(namespace)
         except OSError:
             continue
