@@ -15,6 +15,10 @@ frame_writer::frame_writer(std::string& out, frame_type type, std::uint32_t stre
 }
 
 void frame_writer::finish() {
+    if (finished_) {
+        return;
+    }
+    finished_ = true;
     const auto length = static_cast<std::uint32_t>(size());
     for (std::size_t i = 0; i < 4; ++i) {
         out_[start_ + i] = static_cast<char>(static_cast<unsigned char>(length >> (8 * i)));

@@ -6,8 +6,8 @@
 
 namespace sandboxd::protocol {
 
-/// Writes one frame with fields at the end of a buffer: the header at once, the length when it is destroyed
-/// (or at finish()). Nothing else may be appended to the buffer meanwhile.
+/// Writes one frame with fields at the end of a buffer: the header at once, the length at finish() or when it
+/// is destroyed. Nothing else may be appended to the buffer meanwhile; after finish() it may be moved away.
 class frame_writer {
 public:
     frame_writer(std::string& out, frame_type type, std::uint32_t stream);
@@ -25,7 +25,7 @@ public:
     /// Size of the payload so far: the caller keeps it within max_payload or max_start.
     [[nodiscard]] std::size_t size() const { return out_.size() - start_ - header_size; }
 
-    /// Puts the length into the header.
+    /// Puts the length into the header; the last call.
     void finish();
 
 private:
@@ -33,6 +33,7 @@ private:
 
     std::string& out_;
     std::size_t start_;
+    bool finished_ = false;
 };
 
 struct field {

@@ -117,6 +117,20 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(handshake)
 
+BOOST_AUTO_TEST_CASE(a_finished_frame_may_be_moved_away) {
+    std::string buffer;
+    std::string taken;
+    {
+        frame_writer out(buffer, frame_type::start, 7);
+        out.u32(tag::pid, 1);
+        out.finish();
+        taken = std::move(buffer);
+        buffer = "another's";
+    }
+    BOOST_TEST(buffer == "another's");
+    BOOST_TEST(static_cast<int>(taken[0]) == 10);
+}
+
 BOOST_AUTO_TEST_CASE(hello_round_trip) {
     std::string frame;
     append_hello(frame, {.version_min = 1, .version_max = 3, .nonce = nonce('n')});
