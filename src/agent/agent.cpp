@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/buffers.hpp"
 #include "agent/passwd.hpp"
 #include "agent/system.hpp"
 
@@ -286,6 +287,7 @@ void agent::tidy() {
     if (quiet && helpers_.empty()) {
         outbox_.trim();
         malloc_trim(0);
+        release_unused();
         return;
     }
     plan_tidy();

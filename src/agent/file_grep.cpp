@@ -55,7 +55,7 @@ public:
     }
 
     /// An open file; false when the search is to end.
-    bool look_into(int fd, std::string_view path);
+    bool look_into(int fd, std::uint64_t size, std::string_view path);
     [[nodiscard]] bool truncated() const { return truncated_; }
 
 private:
@@ -145,7 +145,7 @@ void search::add(std::string_view line) {
 }
 
 /// A file with a NUL is binary and shows no lines, from where it is seen to be one (as GNU grep has it).
-bool search::look_into(int fd, std::string_view path) {
+bool search::look_into(int fd, std::uint64_t size, std::string_view path) {
     path_ = path;
     path_told_ = false;
     line_number_ = 0;
@@ -158,7 +158,10 @@ bool search::look_into(int fd, std::string_view path) {
             }
             buffer_.resize(2 * held);
         }
-        const auto count = read_fully(fd, buffer_.data() + held, buffer_.size() - held);
+        // A small file is one read: that nothing comes behind its size needs no other.
+        const bool small = held == 0 && size > 0 && size < buffer_.size();
+        const auto count = small ? read(fd, buffer_.data(), buffer_.size())
+                                 : read_fully(fd, buffer_.data() + held, buffer_.size() - held);
         if (count < 0) {
             break; // what can't be read, a file of /proc say, is passed over
         }
@@ -219,7 +222,7 @@ void search_tree(file_call& call, tree_walk& walk, const file_filter& filter, se
         const descriptor file(openat(walk.directory(), walk.name().c_str(), flags));
         struct stat status{};
         if (file.valid() && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
-            goes_on = in.look_into(file.get(), path);
+            goes_on = in.look_into(file.get(), static_cast<std::uint64_t>(status.st_size), path);
         }
     }
 }
@@ -254,7 +257,7 @@ void grep_files(file_call& call) {
     if (is_tree) {
         search_tree(call, walk, filter, in);
     } else if (filter.wants(split(request.path).name, request.path)) {
-        in.look_into(file.get(), request.path);
+        in.look_into(file.get(), static_cast<std::uint64_t>(status.st_size), request.path);
     }
     call.succeed(in.truncated() || walk.incomplete() ? protocol::truncated : 0U);
 }
