@@ -1,6 +1,7 @@
 #include "agent/agent.hpp"
 
 #include "agent/bridge.hpp"
+#include "agent/buffers.hpp"
 #include "agent/passwd.hpp"
 #include "agent/system.hpp"
 
@@ -301,6 +302,7 @@ void agent::tidy() {
     if (quiet && helpers_.empty()) {
         outbox_.trim();
         malloc_trim(0);
+        release_unused();
         return;
     }
     plan_tidy();

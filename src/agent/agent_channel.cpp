@@ -1,6 +1,7 @@
 #include "agent/agent.hpp"
 
 #include "agent/bridge.hpp"
+#include "agent/buffers.hpp"
 #include "agent/system.hpp"
 #include "protocol/handshake.hpp"
 
@@ -29,8 +30,6 @@ constexpr instant stall_limit = 300 * millisecond;
 /// Above this many bytes of answers that the host does not take, its questions wait.
 constexpr std::size_t most_control = 1024 * 1024;
 constexpr std::size_t read_at_once = 256 * 1024;
-
-char read_buffer[64 * 1024];
 
 /// As long as a `hello` of this version is.
 const std::size_t longest_hello = [] {
@@ -160,7 +159,7 @@ void agent::read_frames(connection& from) {
     const auto id = from.id;
     const bool standard = from.is_standard();
     for (std::size_t total = 0; total < read_at_once;) {
-        const auto count = read(from.in.get(), read_buffer, sizeof read_buffer);
+        const auto count = read(from.in.get(), buffers.frames, sizeof buffers.frames);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
             break;
         }
@@ -171,10 +170,10 @@ void agent::read_frames(connection& from) {
         }
         total += static_cast<std::size_t>(count);
         if (from.lost) {
-            seek_hello(from, {read_buffer, static_cast<std::size_t>(count)});
+            seek_hello(from, {buffers.frames, static_cast<std::size_t>(count)});
             continue;
         }
-        from.parser.feed({read_buffer, static_cast<std::size_t>(count)});
+        from.parser.feed({buffers.frames, static_cast<std::size_t>(count)});
         protocol::frame_view frame;
         parse_status status{};
         while ((status = from.parser.next(frame)) == parse_status::ok) {
@@ -187,12 +186,12 @@ void agent::read_frames(connection& from) {
             drop_connection(id);
             if (standard) {
                 from.lost = true;
-                seek_hello(from, {read_buffer, static_cast<std::size_t>(count)});
+                seek_hello(from, {buffers.frames, static_cast<std::size_t>(count)});
                 continue;
             }
             return;
         }
-        if (static_cast<std::size_t>(count) < sizeof read_buffer) {
+        if (static_cast<std::size_t>(count) < sizeof buffers.frames) {
             break;
         }
     }

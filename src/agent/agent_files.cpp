@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/buffers.hpp"
 #include "agent/system.hpp"
 
 #include <sys/epoll.h>
@@ -20,8 +21,6 @@ using protocol::file_operation;
 
 /// A helper answers by itself at its time; so much later it is ended.
 constexpr instant answer_grace = 1 * second;
-
-char packet[sizeof(file_report) + largest_report];
 
 bool is_known(file_operation operation) {
     return operation >= file_operation::read && operation <= file_operation::grep;
@@ -194,7 +193,7 @@ void agent::on_helper(std::uint32_t id) {
         if (full) {
             return;
         }
-        const auto count = recv(from.socket.get(), packet, sizeof packet, MSG_DONTWAIT);
+        const auto count = recv(from.socket.get(), buffers.output, sizeof buffers.output, MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
@@ -202,7 +201,7 @@ void agent::on_helper(std::uint32_t id) {
             lose_helper(id, count < 0 && errno == ECONNRESET); // a reset: there was a packet it has not read
             return;
         }
-        on_file_report(from, {packet, static_cast<std::size_t>(count)});
+        on_file_report(from, {buffers.output, static_cast<std::size_t>(count)});
         if (from.stream == 0) {
             run_waiting();
             return;

@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/buffers.hpp"
 #include "agent/system.hpp"
 
 #include <fcntl.h>
@@ -17,8 +18,6 @@ using protocol::failure_kind;
 constexpr std::size_t most_streams = 4096;
 /// Read from one pipe before the others get their turn.
 constexpr std::size_t read_at_once = 128 * 1024;
-
-char scratch[32 * 1024];
 
 } // namespace
 
@@ -212,7 +211,7 @@ void agent::read_pipe(stream& target, std::size_t which) {
             }
             break;
         }
-        iovec pieces[2] = {{scratch, sizeof scratch}, {}};
+        iovec pieces[2] = {{buffers.output, sizeof buffers.output}, {}};
         const bool dropping = output.dropping();
         const int parts = dropping ? 1 : output.prepare(pieces);
         const auto count = readv(one.fd.get(), pieces, parts);
@@ -287,7 +286,7 @@ void agent::drain(std::uint32_t id) {
     if (found == drains_.end()) {
         return;
     }
-    const auto count = read(found->second.get(), scratch, sizeof scratch);
+    const auto count = read(found->second.get(), buffers.output, sizeof buffers.output);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
         unwatch(found->second.get());
         drains_.erase(found);

@@ -57,6 +57,8 @@ void carry_out(file_call& call) {
         return write_file(call);
     case file_operation::glob:
         return glob_files(call);
+    case file_operation::grep:
+        return grep_files(call);
     case file_operation::edit:
         return edit_file(call);
     default:

@@ -4,9 +4,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <cstdio> // RENAME_EXCHANGE
 #include <functional>
 
 namespace sandboxd::agent {
@@ -122,15 +123,27 @@ int replacement::commit() {
         return put_in_place();
     }
     int failed = adopt_identity();
-    if (failed == 0 && renameat(where_.directory.get(), temporary_.c_str(), where_.directory.get(),
-                                where_.name.c_str()) != 0) {
-        failed = errno;
-    }
+    failed = failed != 0 ? failed : rename_over();
     if (failed == 0) {
-        temporary_.clear();
         return 0;
     }
     return where_.exists && is_pinned(failed) ? put_in_place() : failed;
+}
+
+/// Exchanged with an old file, which then goes: a rename over it makes ext4 write the new one to the disk at
+/// once, and the next rename waits for that.
+int replacement::rename_over() {
+    const int at = where_.directory.get();
+    if (where_.exists &&
+        syscall(SYS_renameat2, at, temporary_.c_str(), at, where_.name.c_str(), RENAME_EXCHANGE) == 0) {
+        drop_temporary();
+        return 0;
+    }
+    if (renameat(at, temporary_.c_str(), at, where_.name.c_str()) != 0) {
+        return errno;
+    }
+    temporary_.clear();
+    return 0;
 }
 
 /// The owner first: a change of owner takes bits of the mode away.

@@ -22,7 +22,7 @@ private:
     off_t at_ = 0;
 };
 
-/// A temporary file in the directory of the target, renamed over it at the end: an existing file keeps mode
+/// A temporary file in the directory of the target, put in its place at the end: an existing file keeps mode
 /// and owner, a new one is 0644. Where there can be none (a bound file, a parent directory that is sticky or
 /// not writable), the content is kept in memory and written in place, once it is whole and there is room for
 /// it. Functions return 0 or an errno, or -1 as find_target() does.
@@ -41,6 +41,7 @@ public:
 
 private:
     [[nodiscard]] int adopt_identity() const;
+    [[nodiscard]] int rename_over();
     [[nodiscard]] int put_in_place() const;
     void drop_temporary();
 
