@@ -112,6 +112,9 @@ BOOST_AUTO_TEST_CASE(unused_workspaces_are_removed_and_nothing_else) {
     limits.workspace_ttl = 500;
     limits.idle_timeout = 100'000;
     std::filesystem::create_directories(root.path() / "old" / "workspace");
+    std::filesystem::create_directories(root.path() / "ancient" / "workspace");
+    std::filesystem::last_write_time(root.path() / "ancient",
+                                     std::filesystem::file_time_type::clock::now() - 600s);
     std::filesystem::create_directories(root.path() / ".pool" / "x");
     std::filesystem::create_directories(root.path() / ".swept-0011" / "x");
     std::ofstream(root.path() / "file") << "kept";
@@ -120,7 +123,8 @@ BOOST_AUTO_TEST_CASE(unused_workspaces_are_removed_and_nothing_else) {
     // The test's clock is far from the host's: only what the steady one tells may count.
     service.clock().step_wall(static_cast<double>(::time(nullptr)) - service.clock().wall());
     service.later(11s);
-    service.until([this] { return !std::filesystem::exists(root.path() / ".swept-0011"); });
+    service.until([this] { return !std::filesystem::exists(root.path() / "ancient"); });
+    BOOST_TEST(!std::filesystem::exists(root.path() / ".swept-0011"));
     service.clock().step_wall(50 * 3600.0);
     service.later(480s);
     BOOST_TEST(std::filesystem::exists(root.path() / "old"));
