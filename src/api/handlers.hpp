@@ -20,4 +20,13 @@ task<void> exec(call& c);
 task<void> run(call& c);
 task<void> stop_run(call& c);
 
+task<void> read_file(call& c);
+task<void> read_file_bytes(call& c);
+task<void> write_file(call& c);
+task<void> edit_file(call& c);
+task<void> file_exists(call& c);
+task<void> list_directory(call& c);
+task<void> find_files(call& c);
+task<void> search_files(call& c);
+
 } // namespace sandboxd::api

@@ -28,6 +28,14 @@ constexpr std::array routes{
     route{{"DELETE", "/sessions/{session_id}"}, close_session},             // 1.5.3
     route{{"GET", "/sessions/{session_id}/events"}, list_events},           // 1.5.2
     route{{"POST", "/sessions/{session_id}/exec"}, exec},                   // 1.5.4
+    route{{"POST", "/sessions/{session_id}/read"}, read_file},              // 1.5.4
+    route{{"POST", "/sessions/{session_id}/read_bytes"}, read_file_bytes},  // 1.5.4
+    route{{"POST", "/sessions/{session_id}/write"}, write_file},            // 1.5.4
+    route{{"POST", "/sessions/{session_id}/edit"}, edit_file},              // 1.5.4
+    route{{"POST", "/sessions/{session_id}/exists"}, file_exists},          // 1.5.4
+    route{{"POST", "/sessions/{session_id}/ls"}, list_directory},           // 1.5.4
+    route{{"POST", "/sessions/{session_id}/glob"}, find_files},             // 1.5.4
+    route{{"POST", "/sessions/{session_id}/grep"}, search_files},           // 1.5.4
     route{{"POST", "/sessions/{session_id}/run"}, run},                     // 1.5.5
     route{{"POST", "/sessions/{session_id}/runs/{run_id}/stop"}, stop_run}, // 1.5.6
 };

@@ -4,6 +4,7 @@
 #include "core/gate.hpp"
 #include "session/admission.hpp"
 #include "session/command_queue.hpp"
+#include "session/files.hpp"
 #include "session/registry.hpp"
 #include "session/session.hpp"
 #include "session/shards.hpp"
@@ -23,7 +24,7 @@ namespace sandboxd::session {
 
 /// The registry of the service. Its parts: open.cpp, close.cpp, sandboxes.cpp (building, healing, stopping),
 /// commands.cpp, queries.cpp, start.cpp, flush.cpp.
-class live_registry final : public registry {
+class live_registry final : public registry, public file_operations {
 public:
     explicit live_registry(environment on);
     ~live_registry() override;
@@ -44,6 +45,15 @@ public:
                                  std::shared_ptr<client_watch> watch) override;
     task<result<void>> stop_run(std::string id, std::string run_id) override;
     health health_numbers() const override;
+    file_operations& files() override { return *this; }
+    task<result<std::string>> read(std::string id, read_command command) override;
+    task<result<std::string>> read_bytes(std::string id, std::string path) override;
+    task<result<write_answer>> write(std::string id, std::string path, std::string content) override;
+    task<result<edit_answer>> edit(std::string id, edit_command command) override;
+    task<result<bool>> exists(std::string id, std::string path) override;
+    task<result<file_listing>> ls(std::string id, std::string path) override;
+    task<result<file_listing>> glob(std::string id, glob_request command) override;
+    task<result<grep_answer>> grep(std::string id, grep_command command) override;
     std::shared_ptr<const settings> policy() const override { return policy_; }
 
 private:
@@ -125,6 +135,25 @@ private:
     void record(const session_ptr& one, std::string_view op, std::string_view target, bool ok,
                 std::string_view detail, time_point began);
 
+    // file_attempt.hpp, files.cpp, file_changes.cpp
+    struct file_call;
+    template <class T>
+    struct file_outcome;
+    template <class T>
+    using file_operation = std::function<task<result<T>>(sandbox& box)>;
+    result<void> begin(file_call& call);
+    void log(const file_call& call, bool ok, std::string_view detail);
+    error past_ceiling(const file_call& call);
+    template <class T>
+    task<file_outcome<T>> ask(file_call& call, std::shared_ptr<ticket> mine, std::shared_ptr<const void> held,
+                              file_operation<T> what);
+    template <class T>
+    task<file_outcome<T>> look(file_call& call, file_operation<T> what);
+    template <class T>
+    task<file_outcome<T>> change(file_call& call, std::string path, file_operation<T> what);
+    task<std::string> show_file(const file_content& file, const read_command& command);
+    std::string next_file_call();
+
     // queries.cpp
     session_ptr find_listed(std::string_view id) const;
     task<std::optional<usage_sample>> sample(session_ptr one);
@@ -153,6 +182,7 @@ private:
     std::shared_ptr<const settings> policy_;
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> next_order_{1};
+    std::atomic<std::uint64_t> next_file_call_{1};
     std::atomic<std::int64_t> quarantined_{0};
     shards shards_;
     admission admission_;

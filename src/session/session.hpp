@@ -3,6 +3,7 @@
 #include "core/clock.hpp"
 #include "core/event.hpp"
 #include "session/event_log.hpp"
+#include "session/path_locks.hpp"
 #include "session/state.hpp"
 #include "session/ticket.hpp"
 #include "session/types.hpp"
@@ -67,6 +68,7 @@ struct session {
     std::optional<slot_record> slot;
     event_log log;
     std::unordered_map<std::string, std::shared_ptr<ticket>> commands; ///< by run id
+    path_locks paths; ///< writes and edits, one after the other per path; has a lock of its own
     std::shared_ptr<job> healing;
     const std::shared_ptr<job> opening = std::make_shared<job>();
     std::shared_ptr<job> closing = std::make_shared<job>(); ///< a new one after a close that failed

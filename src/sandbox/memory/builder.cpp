@@ -32,6 +32,8 @@ public:
     }
     void delay_builds(std::chrono::milliseconds by) override { build_delay_ms_ = by.count(); }
     void delay_stops(std::chrono::milliseconds by) override { counts_->stop_delay_ms = by.count(); }
+    void delay_files(std::chrono::milliseconds by) override { counts_->file_delay_ms = by.count(); }
+    std::size_t most_at_files() const override { return counts_->most_at_files; }
     bool kill(std::string_view session_id) override;
 
     std::size_t builds() const override { return counts_->builds; }

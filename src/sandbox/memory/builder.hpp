@@ -1,7 +1,7 @@
 #pragma once
 
-// A kind of sandbox that lives in this process, for tests of everything above the seam: no root, no agent, no
-// files. Its commands are those of memory/script.hpp.
+// A kind of sandbox that lives in this process, for tests of everything above the seam: no root, no agent.
+// Its commands are those of memory/script.hpp, which see none of its files.
 
 #include "sandboxd/sandbox.hpp"
 
@@ -25,6 +25,8 @@ public:
     virtual void delay_builds(std::chrono::milliseconds by) = 0;
     /// Every stop takes this long from now on.
     virtual void delay_stops(std::chrono::milliseconds by) = 0;
+    /// Every operation on files takes this long from now on.
+    virtual void delay_files(std::chrono::milliseconds by) = 0;
     /// The living sandbox of this session dies by itself; false when there is none.
     virtual bool kill(std::string_view session_id) = 0;
 
@@ -33,6 +35,8 @@ public:
     [[nodiscard]] virtual std::size_t purges() const = 0; ///< stops with purge, dead sandboxes included
     [[nodiscard]] virtual std::size_t living() const = 0;
     [[nodiscard]] virtual std::size_t commands() const = 0; ///< started, over all sandboxes
+    /// The most operations on files there were at one moment, since they take time (delay_files).
+    [[nodiscard]] virtual std::size_t most_at_files() const = 0;
 };
 
 /// Its name is "memory". Images: any but "missing", which prepare() refuses.

@@ -1,0 +1,68 @@
+#include "session/file_service.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace sandboxd::test {
+
+file_service::file_service(settings config) : config_(std::move(config)) {
+    auto runtimes = test_runtimes();
+    runtimes.spec = [work_dir = config_.work_dir](const std::string& alias,
+                                                  const std::string&) -> result<sandbox_spec> {
+        sandbox_spec spec;
+        spec.image = alias;
+        spec.work_dir = work_dir;
+        return spec;
+    };
+    registry_ = session::create_registry({context_, config_, *store_, *host_, *clock_, workers_, authority_,
+                                          std::move(runtimes), short_patience()});
+    BOOST_REQUIRE(test::get(context_, registry_->start()).has_value());
+    open("s");
+}
+
+file_service::~file_service() {
+    test::run(context_, registry_->shutdown(session::shutdown_mode::stop, std::chrono::seconds(5)));
+    context_.restart();
+    context_.run_for(std::chrono::seconds(10)); // operations that were given up end by themselves
+}
+
+void file_service::until(const std::function<bool()>& holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!holds() && std::chrono::steady_clock::now() < end) {
+        context_.restart();
+        context_.run_one_for(std::chrono::milliseconds(5));
+    }
+    BOOST_REQUIRE(holds());
+}
+
+void file_service::open(const std::string& id) {
+    session::open_request request;
+    request.session_id = id;
+    BOOST_REQUIRE(get(registry_->open(std::move(request))).has_value());
+}
+
+void file_service::put(const std::string& path, const std::string& bytes) {
+    const auto written = get(files().write("s", path, bytes));
+    BOOST_REQUIRE(written.has_value());
+    BOOST_TEST_REQUIRE(written->failure.value_or("") == "");
+}
+
+std::string file_service::read(const std::string& path, std::int64_t offset, std::int64_t limit) {
+    auto content = get(files().read("s", {path, offset, limit}));
+    BOOST_REQUIRE(content.has_value());
+    return std::move(*content);
+}
+
+session::edit_answer file_service::edit(const std::string& path, const std::string& old_text,
+                                        const std::string& new_text, bool all) {
+    auto answer = get(files().edit("s", {path, old_text, new_text, all}));
+    BOOST_REQUIRE(answer.has_value());
+    return std::move(*answer);
+}
+
+session::event file_service::last_event() {
+    const auto page = registry_->events("s", 0);
+    BOOST_REQUIRE((page.has_value() && !page->events.empty()));
+    return page->events.back();
+}
+
+} // namespace sandboxd::test
