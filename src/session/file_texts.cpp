@@ -62,10 +62,11 @@ std::string over_limit_text(std::optional<std::uint64_t> size, std::int64_t most
 }
 
 std::string write_failure(const error& why) {
-    // A file is made where there is none: what is missing is its directory.
-    return fmt::format("{}: {}",
-                       why.code == errc::not_found ? "Failed to create directory" : "Failed to write file",
-                       why.message);
+    const std::string_view cause = why.message;
+    if (cause.starts_with(parents_failed)) {
+        return fmt::format("Failed to create directory: {}", cause.substr(parents_failed.size()));
+    }
+    return fmt::format("Failed to write file: {}", cause);
 }
 
 std::optional<error> path_fault(std::string_view path) {

@@ -138,7 +138,7 @@ result<void> file_tree::make_parents(const std::string& path) {
     for (auto up = parent_of(path);; up = parent_of(up)) {
         const auto at = nodes_.find(up);
         if (at != nodes_.end() && !at->second.is_dir) {
-            return error{errc::not_found, "Not a directory"};
+            return error{errc::invalid, std::string(parents_failed) + "Not a directory"};
         }
         if (at != nodes_.end()) {
             break;
