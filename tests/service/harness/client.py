@@ -1,5 +1,6 @@
 """HTTP as the tests need it: one request per connection, a kept connection, and raw bytes."""
 
+import base64
 import http.client
 import json
 import random
@@ -201,6 +202,52 @@ class Session:
             answer = self.request("POST", "/run", body, deadline=deadline)
         assert answer.status == 200, answer
         return answer.json()
+
+    def op(self, name, connection=None, deadline=DEADLINE, **body):
+        """The answer to an operation on files; anything but 200 fails the test."""
+        if connection is not None:
+            answer = connection.request("POST", f"/sessions/{self.id}/{name}", body)
+        else:
+            answer = self.request("POST", f"/{name}", body, deadline=deadline)
+        assert answer.status == 200, answer
+        return answer.json()
+
+    def read(self, path, **body):
+        return self.op("read", path=path, **body)["content"]
+
+    def read_bytes(self, path):
+        return base64.b64decode(self.op("read_bytes", path=path)["content_b64"], validate=True)
+
+    def write(self, path, data):
+        """The answer's object."""
+        data = data.encode() if isinstance(data, str) else data
+        return self.op("write", path=path, content_b64=base64.b64encode(data).decode())
+
+    def put(self, path, data):
+        """Writes a file; the absolute path."""
+        answer = self.write(path, data)
+        assert answer["error"] is None, answer
+        return answer["path"]
+
+    def edit(self, path, old, new, replace_all=False, connection=None):
+        return self.op("edit", connection, path=path, old_string=old, new_string=new, replace_all=replace_all)
+
+    def exists(self, path):
+        return self.op("exists", path=path)["exists"]
+
+    def names(self, path):
+        """The names `ls` tells."""
+        return [row["name"] for row in self.op("ls", path=path)]
+
+    def glob(self, pattern, **body):
+        """The paths `glob` tells."""
+        return [row["path"] for row in self.op("glob", pattern=pattern, **body)]
+
+    def grep(self, pattern, **body):
+        """The matches as (path, line number, line)."""
+        answer = self.op("grep", pattern=pattern, **body)
+        assert answer["error"] is None, answer
+        return [(row["path"], row["line_number"], row["line"]) for row in answer["matches"]]
 
     def stop_run(self, id, deadline=DEADLINE):
         return self.request("POST", f"/runs/{id}/stop", deadline=deadline)
