@@ -55,10 +55,9 @@ inline error live_registry::past_ceiling(const file_call& call) {
                                        policy()->execute_timeout)};
 }
 
-/// Failures of the service and not of a file.
+/// Failures that are not about a file, whatever the operation.
 inline bool is_refusal(errc code) {
-    return code == errc::start_failed || code == errc::unsupported || code == errc::unavailable ||
-           code == errc::internal || code == errc::capacity;
+    return code == errc::unsupported || code == errc::internal;
 }
 
 /// A live sandbox, then the operation; what was certainly not started is tried again in a healed one, a fixed

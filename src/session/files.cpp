@@ -33,16 +33,26 @@ std::string live_registry::next_file_call() {
     return "file " + std::to_string(next_file_call_++);
 }
 
-/// The text of a file in the sandbox, on a worker where that takes long.
-task<std::string> live_registry::show_file(const file_content& file, const read_command& command) {
+/// The text of a file in the sandbox; on a worker where that takes long. errc::timeout past the ceiling.
+task<result<std::string>> live_registry::show_file(file_call& call, const file_content& file,
+                                                   const read_command& command) {
     if (text::is_quick(command.path, file.bytes.size())) {
         const auto text = text::quick_extract(command.path, file.bytes);
         co_return shown_text(file, text, command);
     }
-    auto work = [&file, &command] {
-        return shown_text(file, text::blocking::extract(command.path, file.bytes), command);
+    auto work = [this, &file, &command, until = call.give_up]() -> result<std::string> {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        if (left.count() <= 0 || stopping_) { // it waited too long for its turn
+            return error{errc::timeout, "no time is left"};
+        }
+        return shown_text(file, text::blocking::extract(command.path, file.bytes, left), command);
     };
-    co_return co_await on_.workers.run(std::move(work));
+    auto shown = co_await text_workers_.run(std::move(work));
+    if (!shown || std::chrono::steady_clock::now() >= call.give_up) {
+        co_return past_ceiling(call);
+    }
+    co_return shown;
 }
 
 task<result<std::string>> live_registry::read(std::string id, read_command command) {
@@ -67,7 +77,11 @@ task<result<std::string>> live_registry::read(std::string id, read_command comma
         } else if (file.answer->over_limit) {
             content = over_limit_text(file.answer->size, most);
         } else {
-            content = co_await show_file(*file.answer, command);
+            auto shown = co_await show_file(call, *file.answer, command);
+            if (!shown) {
+                co_return shown.error();
+            }
+            content = std::move(*shown);
         }
     }
     content = core::to_utf8(std::move(content)); // causes and paths are bytes

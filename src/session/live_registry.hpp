@@ -151,7 +151,8 @@ private:
     task<file_outcome<T>> look(file_call& call, file_operation<T> what);
     template <class T>
     task<file_outcome<T>> change(file_call& call, std::string path, file_operation<T> what);
-    task<std::string> show_file(const file_content& file, const read_command& command);
+    task<result<std::string>> show_file(file_call& call, const file_content& file,
+                                        const read_command& command);
     std::string next_file_call();
 
     // queries.cpp
@@ -199,6 +200,9 @@ private:
     boost::asio::strand<boost::asio::io_context::executor_type> flush_strand_;
     std::shared_ptr<core::event> flush_now_; ///< on flush_strand_
     std::atomic<bool> flush_asked_{false};
+    /// For large texts and PDFs, which take long: few at once, and no other work waits behind them.
+    core::worker_pool text_workers_{"text", 2};
+
     std::mutex dirty_mutex_;
     std::vector<session_ptr> dirty_;
     time_point last_prune_{};

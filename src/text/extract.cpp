@@ -4,6 +4,8 @@
 #include "text/decode.hpp"
 #include "text/file_kind.hpp"
 
+#include <algorithm>
+
 namespace sandboxd::text {
 
 bool is_quick(std::string_view path, std::size_t bytes) {
@@ -23,11 +25,13 @@ result<std::string> quick_extract(std::string_view path, std::string_view bytes)
 
 namespace blocking {
 
-result<std::string> extract(std::string_view path, std::string_view bytes) {
+result<std::string> extract(std::string_view path, std::string_view bytes, std::chrono::milliseconds within) {
     if (kind_of(path) != file_kind::pdf) {
         return quick_extract(path, bytes);
     }
-    auto text = pdf_text(bytes);
+    allowance most;
+    most.time = std::min(most.time, within);
+    auto text = pdf_text(bytes, most);
     if (!text) {
         return error{errc::invalid, "Failed to parse PDF: " + text.error().message};
     }

@@ -5,6 +5,7 @@
 
 #include "sandboxd/error.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -23,8 +24,9 @@ inline constexpr std::size_t quick_bytes = std::size_t{64} * 1024;
 
 namespace blocking {
 
-/// The text of any file; also `Failed to parse PDF: <cause>`.
-[[nodiscard]] result<std::string> extract(std::string_view path, std::string_view bytes);
+/// The text of any file; also `Failed to parse PDF: <cause>`. A PDF takes up to `within` and up to 15 s.
+[[nodiscard]] result<std::string> extract(std::string_view path, std::string_view bytes,
+                                          std::chrono::milliseconds within = std::chrono::seconds(15));
 
 } // namespace blocking
 
