@@ -80,7 +80,9 @@ json::array mounts(const bundle_config& from) {
                         list({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"})));
     all.push_back(
         mount("/dev/shm", "tmpfs", "shm", list({"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"})));
-    all.push_back(mount("/dev/mqueue", "mqueue", "mqueue", list({"nosuid", "noexec", "nodev"})));
+    if (from.host_kernel) {
+        all.push_back(mount("/dev/mqueue", "mqueue", "mqueue", list({"nosuid", "noexec", "nodev"})));
+    }
     all.push_back(mount("/sys", "sysfs", "sysfs", list({"nosuid", "noexec", "nodev", "ro"})));
     if (from.cgroup_mount) {
         all.push_back(mount("/sys/fs/cgroup", "cgroup", "cgroup", list({"nosuid", "noexec", "nodev", "ro"})));
@@ -94,14 +96,22 @@ json::array mounts(const bundle_config& from) {
         all.push_back(mount(from.work_dir.c_str(), "bind", from.workspace_source->c_str(),
                             list({"bind", "rw", "nosuid", "nodev"})));
     }
-    all.push_back(
-        mount(agent_inside, "bind", from.agent_source.c_str(), list({"bind", "ro", "nosuid", "nodev"})));
+    if (!from.agent_source.empty()) {
+        all.push_back(
+            mount(agent_inside, "bind", from.agent_source.c_str(), list({"bind", "ro", "nosuid", "nodev"})));
+    }
+    if (from.door_source) {
+        all.push_back(
+            mount(door_inside, "bind", from.door_source->c_str(), list({"rbind", "ro", "nosuid", "nodev"})));
+    }
     return all;
 }
 
 json::object resources(const bundle_config& from) {
     json::object made;
-    made["devices"] = json::array{json::object{{"allow", false}, {"access", "rwm"}}};
+    if (from.device_rules) {
+        made["devices"] = json::array{json::object{{"allow", false}, {"access", "rwm"}}};
+    }
     const auto& limits = from.limits;
     if (limits.memory_bytes) {
         json::object memory{{"limit", static_cast<std::int64_t>(*limits.memory_bytes)}};
@@ -129,19 +139,11 @@ json::object resources(const bundle_config& from) {
 }
 
 json::object linux_part(const bundle_config& from) {
-    const json::array ids{
-        json::object{{"containerID", 0}, {"hostID", from.uid_base}, {"size", ids_per_sandbox}}};
     json::array namespaces;
-    for (const char* type : {"user", "pid", "mount", "network", "ipc", "uts", "cgroup"}) {
+    for (const char* type : {"pid", "mount", "network", "ipc", "uts"}) {
         namespaces.push_back(json::object{{"type", type}});
     }
-    return {
-        {"uidMappings", ids},
-        {"gidMappings", ids},
-        {"namespaces", std::move(namespaces)},
-        {"cgroupsPath", from.cgroups_path},
-        {"resources", resources(from)},
-        {"seccomp", seccomp_profile()},
+    json::object made{
         {"maskedPaths", list({"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
                               "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
                               "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"})},
@@ -150,6 +152,19 @@ json::object linux_part(const bundle_config& from) {
         {"readonlyPaths",
          list({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys/fs/cgroup"})},
     };
+    if (from.host_kernel) {
+        namespaces.push_back(json::object{{"type", "user"}});
+        namespaces.push_back(json::object{{"type", "cgroup"}});
+        const json::array ids{
+            json::object{{"containerID", 0}, {"hostID", from.uid_base}, {"size", ids_per_sandbox}}};
+        made["uidMappings"] = ids;
+        made["gidMappings"] = ids;
+        made["cgroupsPath"] = from.cgroups_path;
+        made["resources"] = resources(from);
+        made["seccomp"] = seccomp_profile();
+    }
+    made["namespaces"] = std::move(namespaces);
+    return made;
 }
 
 bool is_size(std::string_view text) {

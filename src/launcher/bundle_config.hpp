@@ -15,6 +15,10 @@ inline constexpr std::uint32_t ids_per_sandbox = 65'536;
 /// collide with it, and a mount point, so that root inside can't move it.
 inline constexpr const char* agent_inside = "/dev/.sandboxd-agent";
 
+/// The same where the agent dials: a directory with its binary and, below `socket`, the service's socket; for
+/// root inside only.
+inline constexpr const char* door_inside = "/dev/.sandboxd";
+
 /// What a runtime's config.json depends on; paths are those of the mount namespace that the runtime starts
 /// in.
 struct bundle_config {
@@ -23,7 +27,8 @@ struct bundle_config {
     environment env;
     std::string work_dir;
     std::string hostname;
-    std::string agent_source;
+    std::string agent_source;               ///< empty when the door holds it
+    std::optional<std::string> door_source; ///< what lies at door_inside
     std::optional<std::string> workspace_source;
     std::uint32_t uid_base = 0;
     std::string cgroups_path;
@@ -32,6 +37,9 @@ struct bundle_config {
     bool protect_agent = true;         ///< from the out-of-memory killer; needs CAP_SYS_RESOURCE
     bool limit_swap = true;            ///< the host accounts swap
     bool cgroup_mount = true;          ///< show the sandbox its own cgroup, read-only
+    bool device_rules = true;          ///< left to the runtime
+    bool host_kernel = true; ///< false: the runtime is a kernel itself (gVisor), so what confines a process
+                             ///< of the host's (user and cgroup namespaces, filter, cgroup) is not its matter
 };
 
 /// The text of config.json for an OCI runtime (runtime specification 1.0.2), written from contract 4.2: own

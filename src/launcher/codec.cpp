@@ -1,5 +1,6 @@
 #include "launcher/fields.hpp"
 #include "launcher/requests.hpp"
+#include "launcher/runtimes/runtime.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -75,8 +76,9 @@ json::object encode_body(const request_body& body) {
     json::object into;
     const auto write = overloaded{
         [&](const start_sandbox& r) {
-            into = {{"kind", "start"},  {"slot", r.slot},         {"hostname", r.hostname},
-                    {"image", r.image}, {"work_dir", r.work_dir}, {"env", flatten(r.env)}};
+            into = {{"kind", "start"},     {"slot", r.slot},         {"hostname", r.hostname},
+                    {"image", r.image},    {"work_dir", r.work_dir}, {"env", flatten(r.env)},
+                    {"runtime", r.runtime}};
             put_limits(into, r.limits);
             put(into, "workspace_dir", r.workspace_dir);
             put(into, "uid", r.uid);
@@ -99,8 +101,9 @@ json::object encode_body(const answer_body& body) {
             into = {{"kind", "error"}, {"code", name_of(a.code)}, {"message", a.message}};
         },
         [&](const sandbox_started& a) {
-            into = {{"kind", "started"},      {"pid", a.pid},           {"start_ticks", a.start_ticks},
-                    {"uid_base", a.uid_base}, {"setup_us", a.setup_us}, {"runtime_us", a.runtime_us}};
+            into = {{"kind", "started"},       {"pid", a.pid},           {"start_ticks", a.start_ticks},
+                    {"uid_base", a.uid_base},  {"setup_us", a.setup_us}, {"runtime_us", a.runtime_us},
+                    {"dials", a.dials ? 1 : 0}};
             if (a.user) {
                 into["uid"] = a.user->uid;
                 into["gid"] = a.user->gid;
@@ -132,6 +135,10 @@ start_sandbox get_start(field_reader& from) {
     r.slot = slot_of(from);
     r.hostname = from.text("hostname");
     r.image = from.text("image");
+    r.runtime = from.text("runtime");
+    if (find_runtime(r.runtime) == nullptr) {
+        from.fail();
+    }
     r.work_dir = from.text("work_dir");
     r.env = from.pairs("env");
     r.limits = get_limits(from);
@@ -168,6 +175,7 @@ sandbox_started get_started(field_reader& from) {
     a.pid = static_cast<std::int32_t>(from.number("pid", std::numeric_limits<std::int32_t>::max()));
     a.start_ticks = from.number("start_ticks", any_number);
     a.uid_base = static_cast<std::uint32_t>(from.number("uid_base", any_id));
+    a.dials = from.number("dials", 1) != 0;
     a.setup_us = from.number("setup_us", any_number);
     a.runtime_us = from.number("runtime_us", any_number);
     const auto uid = get_id(from, "uid");

@@ -28,12 +28,13 @@ struct account {
 };
 
 /// Starts a sandbox in a slot; errc::exists when the slot holds something. Answer: sandbox_started with two
-/// descriptors, a pidfd of the first process and an O_PATH descriptor of the agent's listening socket. On
-/// failure nothing is left of it.
+/// descriptors, a pidfd of the first process and the agent's socket (sandbox_started::dials). On failure
+/// nothing is left of it.
 struct start_sandbox {
     std::string slot;
     std::string hostname;
-    std::string image; ///< what import_image answered as image_info::key
+    std::string image;            ///< what import_image answered as image_info::key
+    std::string runtime = "runc"; ///< a name that find_runtime() knows
     sandbox_limits limits;
     std::string work_dir;                     ///< absolute; the image's own when empty
     std::optional<std::string> workspace_dir; ///< host directory bound at work_dir
@@ -79,8 +80,11 @@ struct sandbox_started {
     std::uint64_t start_ticks = 0; ///< field 22 of /proc/PID/stat
     std::uint32_t uid_base = 0;    ///< first host uid of its range
     std::optional<account> user;   ///< of commands; absent: root inside
-    std::uint64_t setup_us = 0;    ///< time spent before the runtime was called
-    std::uint64_t runtime_us = 0;  ///< in the runtime
+    /// False: the second descriptor is an O_PATH one of the socket that the agent accepts on. True: a
+    /// listening socket that the agent connects to, again whenever its channel is cut.
+    bool dials = false;
+    std::uint64_t setup_us = 0;   ///< time spent before the runtime was called
+    std::uint64_t runtime_us = 0; ///< in the runtime
     friend bool operator==(const sandbox_started&, const sandbox_started&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "launcher/server.hpp"
 
 #include "launcher/blocking/files.hpp"
+#include "launcher/runtimes/runtime.hpp"
 #include "launcher/worker.hpp"
 
 #include <cerrno>
@@ -21,7 +22,11 @@ namespace {
 constexpr int socket_buffer = 4 * 1024 * 1024;
 
 result<void> make_state_directories(const launcher_options& options) {
-    for (const char* name : {"/oci", "/images", "/runc"}) {
+    std::vector<std::string> names{"/oci", "/images"};
+    for (const auto* runtime : all_runtimes()) {
+        names.push_back("/" + std::string(runtime->name()));
+    }
+    for (const auto& name : names) {
         const auto path = options.state_dir + name;
         if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
             return os_error(path, errno);

@@ -21,7 +21,8 @@ struct launcher_options {
     int lock = -1; ///< descriptor of the state directory's lock: held until the last request is finished
     std::string run_dir = "/run/sandboxd"; ///< shared by all services of this host
     std::vector<std::string> agent_arguments{"serve", "--listen-fd", "3"};
-    std::string runtime = "runc";
+    std::vector<std::string> dialling_arguments{"serve", "--dial"}; ///< the socket's path follows
+    std::string runtime = "runc"; ///< the program of the runc adapter; the others go by their names
 };
 
 /// Forks the launcher and answers the service's end of its socket, for create_client(). Call it before any

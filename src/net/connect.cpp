@@ -1,10 +1,12 @@
 #include "net/connect.hpp"
 
+#include "core/deadline.hpp"
 #include "net/socket_stream.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <cerrno>
@@ -47,6 +49,36 @@ result<stream_ptr> adopt(const asio::any_io_executor& executor, core::unique_fd 
     }
     tune(socket.get(), address.ss_family);
     return wrap_socket(executor, std::move(socket), address.ss_family);
+}
+
+namespace {
+
+task<result<stream_ptr>> accept_one(asio::any_io_executor executor, core::unique_fd listening) {
+    const int fd = listening.get();
+    asio::posix::stream_descriptor ready(executor, listening.release());
+    const auto [failed] = co_await ready.async_wait(asio::posix::stream_descriptor::wait_read,
+                                                    asio::as_tuple(asio::use_awaitable));
+    if (failed) {
+        co_return error{errc::io, "cannot wait for a connection: " + failed.message()};
+    }
+    core::unique_fd peer(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!peer) {
+        co_return os_error("cannot accept a connection", errno);
+    }
+    co_return wrap_socket(executor, std::move(peer), AF_UNIX);
+}
+
+} // namespace
+
+task<result<stream_ptr>> accept_within(asio::any_io_executor executor, int listening,
+                                       std::chrono::milliseconds within) {
+    core::unique_fd own(::fcntl(listening, F_DUPFD_CLOEXEC, 3));
+    const int flags = own ? ::fcntl(own.get(), F_GETFL) : -1;
+    if (flags < 0 || ::fcntl(own.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+        co_return os_error("a listening socket", errno);
+    }
+    auto answer = co_await core::with_timeout(accept_one(executor, std::move(own)), within);
+    co_return answer ? std::move(*answer) : error{errc::timeout, "nobody has connected in time"};
 }
 
 task<result<stream_ptr>> connect_tcp(asio::any_io_executor executor, std::string host, std::string port) {

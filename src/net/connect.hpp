@@ -4,6 +4,7 @@
 #include "net/stream.hpp"
 #include "sandboxd/sandbox.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -18,6 +19,12 @@ namespace sandboxd::net {
 
 /// Takes over a connected stream socket of any family. Makes it non-blocking and close-on-exec.
 [[nodiscard]] result<stream_ptr> adopt(const asio::any_io_executor& executor, core::unique_fd socket);
+
+/// The next connection to a listening Unix socket, which goes on listening; errc::timeout when none comes
+/// `within`, errc::io for what else keeps one from coming. For few peers that are expected, such as an agent
+/// that dials: clients of a server are listener.hpp's. Called on `executor`, a strand.
+[[nodiscard]] task<result<stream_ptr>> accept_within(asio::any_io_executor executor, int listening,
+                                                     std::chrono::milliseconds within);
 
 /// Connects to host:port over TCP (a numeric address, or a name looked up without blocking); the first
 /// address that answers.

@@ -1,6 +1,7 @@
 #include "launcher/blocking/child.hpp"
 
 #include "core/fd.hpp"
+#include "launcher/text.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +20,7 @@ namespace sandboxd::launcher::blocking {
 namespace {
 
 constexpr int first_passed = 3;
+constexpr int not_prepared = 125;
 constexpr std::size_t max_line = 4096;
 
 int milliseconds_until(deadline until) {
@@ -70,6 +72,9 @@ bool place(const child_program& program) {
 [[noreturn]] void become(const child_program& program, char** argv, char** envp, pid_t parent) {
     default_signals();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (program.prepare && !program.prepare()) {
+        ::_exit(not_prepared);
+    }
     if (::getppid() != parent || !place(program) ||
         (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0)) {
         ::_exit(126);
@@ -122,6 +127,10 @@ result<child_end> finish(const child_program& program, const running& child, boo
     end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (end.exit_code == 127 && !end.timed_out) {
         return error{errc::start_failed, "the program '" + program.argv[0] + "' is not installed"};
+    }
+    if (end.exit_code == not_prepared && program.prepare && !end.timed_out) {
+        return error{errc::start_failed,
+                     "the place that '" + program.argv[0] + "' runs in can't be prepared"};
     }
     return end;
 }
@@ -177,6 +186,19 @@ bool read_lines(int from, deadline until, const std::function<void(std::string_v
 }
 
 } // namespace
+
+bool is_installed(const std::string& program) {
+    if (program.find('/') != std::string::npos) {
+        return ::access(program.c_str(), X_OK) == 0;
+    }
+    const char* path = std::getenv("PATH");
+    for (const auto directory : split(path != nullptr ? path : usual_path, ':')) {
+        if (::access((std::string(directory) + "/" + program).c_str(), X_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 result<child_end> run_child(const child_program& program, deadline until) {
     auto child = begin(program);

@@ -14,6 +14,8 @@ namespace sandboxd::launcher::blocking {
 
 using deadline = std::chrono::steady_clock::time_point;
 
+inline constexpr const char* usual_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// A program to run to its end. Standard input is at end-of-file; descriptors not named here are closed.
 struct child_program {
     std::vector<std::string> argv; ///< the program is looked up in PATH; no shell anywhere
@@ -22,6 +24,7 @@ struct child_program {
     int output = -1;                                      ///< both streams go there; /dev/null when negative
     std::vector<int> passed;                              ///< become descriptors 3, 4, ... of the program
     std::vector<int> kept;                                ///< stay open under their own number, above those
+    std::function<bool()> prepare; ///< called in the new process before anything else; false: it must not run
 };
 
 struct child_end {
@@ -36,5 +39,8 @@ struct child_end {
 /// The same, with what it prints handed over line by line (cut at 4 KiB) as it comes.
 [[nodiscard]] result<child_end> run_child_lines(child_program program, deadline until,
                                                 const std::function<void(std::string_view)>& line);
+
+/// A program of that name lies in PATH (or is named by a path) and may be run.
+[[nodiscard]] bool is_installed(const std::string& program);
 
 } // namespace sandboxd::launcher::blocking

@@ -1,4 +1,5 @@
 #include "launcher/blocking/host.hpp"
+#include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/blocking/staging.hpp"
 
@@ -19,18 +20,18 @@ std::optional<std::string> check_agent(const std::string& path) {
     return std::nullopt;
 }
 
-std::optional<std::string> check_runtime(const std::string& runtime, deadline until) {
-    child_program program;
-    const char* path = std::getenv("PATH");
-    program.argv = {runtime, "--version"};
-    program.env = {{"PATH", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"}};
-    const auto end = run_child(program, until);
-    if (!end) {
-        return "the oci backend starts sandboxes with " + runtime + ": " + end.error().message +
-               " (on Debian: apt-get install runc)";
+/// The one that sessions get which ask for none; the others are missed when they are asked for.
+std::optional<std::string> check_runtime(const launcher_options& options, deadline until) {
+    const auto& runtime = runc_runtime();
+    if (!is_installed(program_of(runtime, options))) {
+        return "the oci backend starts sandboxes with runc: " + not_installed(runtime, options);
     }
-    if (end->exit_code != 0) {
-        return runtime + " does not work on this host";
+    child_program program;
+    program.argv = {program_of(runtime, options), "--version"};
+    program.env = program_environment();
+    const auto end = run_child(program, until);
+    if (!end || end->exit_code != 0) {
+        return program.argv[0] + " does not work on this host";
     }
     return std::nullopt;
 }
@@ -62,7 +63,7 @@ host_features probe(const worker_context& context, deadline until) {
     host_features found;
     found.fatal = check_agent(context.options.agent_path);
     if (!found.fatal) {
-        found.fatal = check_runtime(context.options.runtime, until);
+        found.fatal = check_runtime(context.options, until);
     }
     const auto blocks = uid_ranges::host_blocks(context.options.uid_range);
     if (!found.fatal && blocks.empty()) {
@@ -78,6 +79,12 @@ host_features probe(const worker_context& context, deadline until) {
         }
     }
     found.notes = check_controllers(context.cgroups);
+    for (const auto* runtime : all_runtimes()) {
+        if (is_installed(program_of(*runtime, context.options))) {
+            auto more = runtime->notes({context.cgroups});
+            found.notes.insert(found.notes.end(), more.begin(), more.end());
+        }
+    }
     if (!has_resource_capability()) {
         found.notes.emplace_back(
             "the service lacks CAP_SYS_RESOURCE: the agent in a sandbox is not protected from the "

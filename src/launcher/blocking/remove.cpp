@@ -1,4 +1,5 @@
 #include "launcher/blocking/files.hpp"
+#include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
 
 #include <cerrno>
@@ -72,13 +73,23 @@ void kill_first_process(int slot_directory, deadline until) {
 }
 
 /// What the runtime remembers of the container; its own `delete` does the same with a process and 100 ms of
-/// waits.
-result<void> forget_in_runtime(const worker_context& context, const std::string& slot) {
-    auto states = open_directory(context.options.state_dir + "/runc");
-    if (!states) {
-        return states.error().code == errc::not_found ? result<void>() : states.error();
+/// waits. All of them are asked: a start that was cut off has left no word which it was.
+result<void> forget_in_runtimes(const worker_context& context, const std::string& slot) {
+    for (const auto* runtime : all_runtimes()) {
+        auto records = open_directory(records_directory(*runtime, context.options));
+        if (!records && records.error().code == errc::not_found) {
+            continue;
+        }
+        if (!records) {
+            return records.error();
+        }
+        for (const auto& name : runtime->records(slot)) {
+            if (auto done = remove_tree(records->get(), name); !done) {
+                return done;
+            }
+        }
     }
-    return remove_tree(states->get(), slot);
+    return {};
 }
 
 } // namespace
@@ -89,7 +100,7 @@ result<void> remove_locked(const worker_context& context, const std::string& slo
     if (auto done = remove_cgroups(context, slot, until); !done) {
         return done;
     }
-    if (auto done = forget_in_runtime(context, slot); !done) {
+    if (auto done = forget_in_runtimes(context, slot); !done) {
         return done;
     }
     if (auto done = remove_tree(held.directory.get(), "layer"); !done) {

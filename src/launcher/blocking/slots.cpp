@@ -2,6 +2,7 @@
 
 #include "launcher/blocking/files.hpp"
 #include "launcher/fields.hpp"
+#include "launcher/runtimes/runtime.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -86,7 +87,8 @@ result<void> write_state(int slot_directory, const slot_state& state) {
     json::object into{{"pid", state.pid},
                       {"start_ticks", state.start_ticks},
                       {"boot_id", state.boot_id},
-                      {"uid_base", state.uid_base}};
+                      {"uid_base", state.uid_base},
+                      {"runtime", state.runtime}};
     if (state.user) {
         into["uid"] = state.user->uid;
         into["gid"] = state.user->gid;
@@ -107,6 +109,7 @@ result<slot_state> read_state(int slot_directory) {
     state.start_ticks = from.number("start_ticks", std::numeric_limits<std::uint64_t>::max());
     state.boot_id = from.text("boot_id");
     state.uid_base = static_cast<std::uint32_t>(from.number("uid_base", UINT32_MAX));
+    state.runtime = from.optional_text("runtime").value_or("runc");
     const auto uid = from.optional_number("uid", UINT32_MAX);
     const auto gid = from.optional_number("gid", UINT32_MAX);
     if (uid && gid) {
@@ -218,14 +221,29 @@ result<started> attach(const worker_context& context, const attach_sandbox& requ
     if (!pidfd) {
         return pidfd.error();
     }
-    core::unique_fd socket(::openat(directory->get(), "agent.sock", O_PATH | O_CLOEXEC | O_NOFOLLOW));
-    if (!socket) {
+    const auto* const runtime = find_runtime(state->runtime);
+    if (runtime == nullptr) {
         return ended;
     }
     started answer;
-    answer.facts = {state->pid, state->start_ticks, state->uid_base, state->user, 0, 0};
+    answer.facts.pid = state->pid;
+    answer.facts.start_ticks = state->start_ticks;
+    answer.facts.uid_base = state->uid_base;
+    answer.facts.user = state->user;
+    answer.facts.dials = runtime->door() == agent_door::dialled;
     answer.pidfd = std::move(*pidfd);
-    answer.socket = std::move(socket);
+    if (answer.facts.dials) {
+        auto listener = listen_at_door(directory->get());
+        if (!listener) {
+            return listener.error();
+        }
+        answer.socket = std::move(*listener);
+    } else {
+        answer.socket.reset(::openat(directory->get(), "agent.sock", O_PATH | O_CLOEXEC | O_NOFOLLOW));
+    }
+    if (!answer.socket) {
+        return ended;
+    }
     return answer;
 }
 

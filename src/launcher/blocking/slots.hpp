@@ -48,6 +48,7 @@ struct slot_state {
     std::uint64_t start_ticks = 0;
     std::string boot_id; ///< of the kernel: pids mean nothing after a reboot
     std::uint32_t uid_base = 0;
+    std::string runtime = "runc"; ///< what it was started with
     std::optional<account> user;
 };
 
@@ -57,6 +58,13 @@ struct slot_state {
 /// The slot's range, noted as soon as it is claimed.
 [[nodiscard]] result<void> write_uid_base(int slot_directory, std::uint32_t base);
 [[nodiscard]] std::optional<std::uint32_t> read_uid_base(int slot_directory);
+
+/// A socket beside the slot's record, for an agent that accepts on it; only the service may connect.
+[[nodiscard]] result<core::unique_fd> listen_handed_in(int slot_directory, const worker_context& context);
+
+/// A socket in the slot's `door`, a directory that the sandbox sees read-only, for an agent that dials.
+/// Takes the place of an earlier one: the agent tries again by its path.
+[[nodiscard]] result<core::unique_fd> listen_at_door(int slot_directory);
 
 /// Boot id of this kernel.
 [[nodiscard]] std::string boot_id();

@@ -149,25 +149,44 @@ result<void> mount_workspace(const staging& area, const start_sandbox& request, 
     return put(directory->get(), *request.workspace_dir, area.workspace(), options);
 }
 
-result<void> mount_agent(const staging& area, const std::string& path) {
+result<void> mount_agent(const std::string& target, const std::string& path) {
     auto agent = open_path(path, 0);
     if (!agent) {
         return agent.error();
     }
     clone_options options;
     options.read_only = true;
-    return put(agent->get(), path, area.agent(), options);
+    return put(agent->get(), path, target, options);
+}
+
+/// `agent` and `socket`, the slot's door, in one directory.
+result<void> mount_door(const staging& area, const std::string& agent, const std::string& slot_door) {
+    if (::mkdir(area.door().c_str(), 0700) != 0) {
+        return os_error(area.door(), errno);
+    }
+    if (auto done = mount_agent(area.door() + "/agent", agent); !done) {
+        return done;
+    }
+    auto door = open_path(slot_door, O_DIRECTORY);
+    if (!door) {
+        return door.error();
+    }
+    clone_options options;
+    options.read_only = true;
+    return put(door->get(), slot_door, area.door() + "/socket", options);
 }
 
 } // namespace
 
 result<staging> stage(const worker_context& context, const start_sandbox& request, const local_image& image,
-                      const slot_directory& slot, std::uint32_t uid_base) {
+                      const slot_directory& slot, const staging_options& options) {
     // Before the namespace is left: /proc of the host is needed for the map.
-    auto users = create_user_namespace(uid_base);
+    auto users = options.uid_base ? create_user_namespace(*options.uid_base)
+                                  : result<core::unique_fd>(core::unique_fd());
     if (!users) {
         return start_failed(users.error());
     }
+    const auto slot_path = context.options.state_dir + "/oci/" + request.slot;
     staging area;
     area.directory = context.options.run_dir + "/mnt";
     auto done = leave_mount_namespace();
@@ -175,11 +194,13 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
         done = mount_staging(area.directory);
     }
     if (done) {
-        done = mount_root(area, image, slot.directory.get(),
-                          context.options.state_dir + "/oci/" + request.slot, users->get(), uid_base);
+        done = mount_root(area, image, slot.directory.get(), slot_path, users->get(),
+                          options.uid_base.value_or(0));
     }
     if (done) {
-        done = mount_agent(area, context.options.agent_path);
+        const auto& agent = context.options.agent_path;
+        done = options.with_door ? mount_door(area, agent, slot_path + "/door")
+                                 : mount_agent(area.agent(), agent);
     }
     if (done && request.workspace_dir) {
         done = mount_workspace(area, request, users->get());

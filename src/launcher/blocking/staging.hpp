@@ -2,6 +2,8 @@
 
 #include "launcher/blocking/images.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sandboxd::launcher::blocking {
@@ -16,13 +18,19 @@ struct staging {
     [[nodiscard]] std::string rootfs() const { return directory + "/root"; }
     [[nodiscard]] std::string workspace() const { return directory + "/workspace"; }
     [[nodiscard]] std::string agent() const { return directory + "/agent"; }
+    [[nodiscard]] std::string door() const { return directory + "/door"; }
+};
+
+struct staging_options {
+    std::optional<std::uint32_t> uid_base; ///< absent: ids inside are those outside
+    bool with_door = false; ///< the agent in a directory with the slot's door, for root inside only
 };
 
 /// Leaves the mount namespace, then mounts: image and layer as an overlay that belongs to the uids of
-/// `uid_base`, the agent, the workspace with its ids mapped.
+/// `uid_base`, the agent (and the door), the workspace with its ids mapped.
 [[nodiscard]] result<staging> stage(const worker_context& context, const start_sandbox& request,
                                     const local_image& image, const slot_directory& slot,
-                                    std::uint32_t uid_base);
+                                    const staging_options& options);
 
 /// Puts a root together as stage() does, from an empty image in the state directory, to see whether this host
 /// can.

@@ -1,59 +1,38 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
 #include "launcher/blocking/host.hpp"
+#include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/blocking/staging.hpp"
 #include "launcher/bundle_config.hpp"
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace sandboxd::launcher::blocking {
 
 namespace {
 
-constexpr int backlog = 16;
-constexpr std::size_t max_complaint = 16 * 1024;
 constexpr auto time_to_undo = std::chrono::seconds(20);
 
 error start_failed(error from) {
     return {errc::start_failed, std::move(from.message)};
 }
 
-result<core::unique_fd> listen_in(int directory, const worker_context& context) {
-    core::unique_fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    // Through the descriptor: the state directory's path may be longer than an address.
-    const auto path = "/proc/self/fd/" + std::to_string(directory) + "/agent.sock";
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const auto& options = context.options;
-    if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::fchmodat(directory, "agent.sock", 0600, 0) != 0 ||
-        ::fchownat(directory, "agent.sock", options.service_uid, options.service_gid, 0) != 0 ||
-        ::listen(socket.get(), backlog) != 0) {
-        return os_error("the agent's socket", errno);
-    }
-    return socket;
-}
-
 /// One start, step by step; what it has made is undone by the caller.
 class starter {
 public:
-    starter(const worker_context& context, const start_sandbox& request, const slot_directory& slot,
-            deadline until)
-        : context_(context), request_(request), slot_(slot), until_(until) {}
+    starter(const worker_context& context, const oci_runtime& runtime, const start_sandbox& request,
+            const slot_directory& slot, deadline until)
+        : context_(context), runtime_(runtime), request_(request), slot_(slot), until_(until) {}
 
     result<started> run() {
-        for (const auto step : {&starter::claim_uids, &starter::mount, &starter::furnish,
+        for (const auto step : {&starter::claim_uids, &starter::open_door, &starter::mount, &starter::furnish,
                                 &starter::write_config, &starter::call_runtime, &starter::find_process}) {
             if (auto done = (this->*step)(); !done) {
                 return done.error();
@@ -64,6 +43,9 @@ public:
 
 private:
     result<void> claim_uids() {
+        if (!runtime_.shifts_ids()) {
+            return {};
+        }
         auto base = context_.ranges.claim(context_.owner(request_.slot));
         if (!base) {
             return start_failed(base.error());
@@ -72,13 +54,29 @@ private:
         return write_uid_base(slot_.directory.get(), uid_base_);
     }
 
+    /// Before the mount namespace is left, from which the slot's door is shown inside.
+    result<void> open_door() {
+        if (runtime_.door() != agent_door::dialled) {
+            return {};
+        }
+        auto listener = listen_at_door(slot_.directory.get());
+        if (!listener) {
+            return start_failed(listener.error());
+        }
+        answer_.socket = std::move(*listener);
+        answer_.facts.dials = true;
+        return {};
+    }
+
     result<void> mount() {
         auto image = find_image(context_, request_.image);
         if (!image) {
             return image.error();
         }
         image_ = std::move(*image);
-        auto area = stage(context_, request_, image_, slot_, uid_base_);
+        auto area = stage(context_, request_, image_, slot_,
+                          {runtime_.shifts_ids() ? std::optional(uid_base_) : std::nullopt,
+                           runtime_.door() == agent_door::dialled});
         if (!area) {
             return area.error();
         }
@@ -110,9 +108,7 @@ private:
     result<void> write_config() {
         bundle_config config;
         config.rootfs = area_.rootfs();
-        config.argv = {agent_inside};
-        config.argv.insert(config.argv.end(), context_.options.agent_arguments.begin(),
-                           context_.options.agent_arguments.end());
+        config.argv = agent_command(config);
         if (!image_.config.entrypoint.empty()) {
             config.argv.emplace_back("--entrypoint");
             config.argv.insert(config.argv.end(), image_.config.entrypoint.begin(),
@@ -123,7 +119,6 @@ private:
         config.env = merge_environment(image_.config.env, request_.env, who_.home, request_.hostname);
         config.work_dir = work_dir_;
         config.hostname = request_.hostname;
-        config.agent_source = area_.agent();
         if (request_.workspace_dir) {
             config.workspace_source = area_.workspace();
         }
@@ -137,7 +132,24 @@ private:
             config.open_files = std::min<std::uint64_t>(config.open_files, now.rlim_max); // can't be raised
         }
         config.limit_swap = accounts_swap(context_.cgroups);
+        runtime_.adapt(config, {context_.cgroups});
         return write_file_at(AT_FDCWD, area_.directory + "/config.json", runtime_config(config), 0600);
+    }
+
+    /// Also says where the agent comes from.
+    std::vector<std::string> agent_command(bundle_config& config) const {
+        const auto& options = context_.options;
+        if (runtime_.door() == agent_door::handed_in) {
+            config.agent_source = area_.agent();
+            std::vector<std::string> argv{agent_inside};
+            argv.insert(argv.end(), options.agent_arguments.begin(), options.agent_arguments.end());
+            return argv;
+        }
+        config.door_source = area_.door();
+        std::vector<std::string> argv{std::string(door_inside) + "/agent"};
+        argv.insert(argv.end(), options.dialling_arguments.begin(), options.dialling_arguments.end());
+        argv.push_back(std::string(door_inside) + "/socket/agent.sock");
+        return argv;
     }
 
     /// Without what this host has no controller for (said by probe()): the runtime would refuse to start.
@@ -157,63 +169,17 @@ private:
     }
 
     result<void> call_runtime() {
-        auto listener = listen_in(slot_.directory.get(), context_);
+        auto listener = runtime_.door() == agent_door::handed_in
+                            ? listen_handed_in(slot_.directory.get(), context_)
+                            : result<core::unique_fd>(core::unique_fd());
         if (!listener) {
             return start_failed(listener.error());
         }
-        // The log is a file of its own: the runtime's standard streams become the sandbox's.
-        const auto complaints = area_.directory + "/log";
-        child_program program;
-        const auto& options = context_.options;
-        program.argv = {options.runtime,
-                        "--log",
-                        complaints,
-                        "--root",
-                        options.state_dir + "/runc",
-                        "run",
-                        "--detach",
-                        "--preserve-fds",
-                        "1",
-                        "--pid-file",
-                        area_.directory + "/pid",
-                        "--bundle",
-                        area_.directory,
-                        request_.slot};
-        const char* path = std::getenv("PATH");
-        program.env = {{"PATH", path != nullptr
-                                    ? path
-                                    : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
-        program.directory = area_.directory;
-        program.passed = {listener->get()};
-        program.kept = {slot_.lock.get()};
         const auto before = std::chrono::steady_clock::now();
-        auto end = run_child(program, until_);
+        auto done = blocking::call_runtime(context_, runtime_, request_, area_.directory, listener->get(),
+                                           slot_.lock.get(), until_);
         runtime_time_ = std::chrono::steady_clock::now() - before;
-        if (!end) {
-            return end.error();
-        }
-        if (end->timed_out) {
-            return error{errc::start_failed, options.runtime + " did not start the sandbox in time"};
-        }
-        if (end->exit_code != 0) {
-            return error{errc::start_failed, options.runtime + " failed: " + last_complaint(complaints)};
-        }
-        return {};
-    }
-
-    /// The runtime's last line, without the dress of its log format.
-    static std::string last_complaint(const std::string& path) {
-        auto read = read_file(path, max_complaint);
-        std::string text = read ? std::move(*read) : std::string();
-        while (!text.empty() && text.back() == '\n') {
-            text.pop_back();
-        }
-        text = text.substr(text.rfind('\n') + 1);
-        const auto message = text.find("msg=\"");
-        if (message != std::string::npos && text.back() == '"') {
-            text = text.substr(message + 5, text.size() - message - 6);
-        }
-        return text.empty() ? "it gave no reason" : text;
+        return done;
     }
 
     result<void> find_process() {
@@ -234,11 +200,15 @@ private:
     }
 
     result<started> finish() {
-        slot_state state{answer_.facts.pid, answer_.facts.start_ticks, boot_id(), uid_base_, who_.user};
+        slot_state state{answer_.facts.pid, answer_.facts.start_ticks,    boot_id(),
+                         uid_base_,         std::string(runtime_.name()), who_.user};
         if (auto written = write_state(slot_.directory.get(), state); !written) {
             return start_failed(written.error());
         }
-        answer_.socket.reset(::openat(slot_.directory.get(), "agent.sock", O_PATH | O_CLOEXEC | O_NOFOLLOW));
+        if (!answer_.facts.dials) {
+            answer_.socket.reset(
+                ::openat(slot_.directory.get(), "agent.sock", O_PATH | O_CLOEXEC | O_NOFOLLOW));
+        }
         if (!answer_.socket) {
             return start_failed(os_error("agent.sock", errno));
         }
@@ -255,6 +225,7 @@ private:
     }
 
     const worker_context& context_;
+    const oci_runtime& runtime_;
     const start_sandbox& request_;
     const slot_directory& slot_;
     deadline until_;
@@ -271,11 +242,15 @@ private:
 } // namespace
 
 result<started> start(const worker_context& context, const start_sandbox& request, deadline until) {
+    const auto* const runtime = find_runtime(request.runtime);
+    if (runtime == nullptr) {
+        return error{errc::start_failed, "there is no oci_runtime '" + request.runtime + "'"};
+    }
     auto slot = create_slot(context, request.slot);
     if (!slot) {
         return slot.error();
     }
-    auto answer = starter(context, request, *slot, until).run();
+    auto answer = starter(context, *runtime, request, *slot, until).run();
     if (!answer) {
         const auto undone =
             remove_locked(context, request.slot, *slot, std::chrono::steady_clock::now() + time_to_undo);

@@ -36,6 +36,7 @@ launcher::start_sandbox to_request(const sandbox_spec& spec, const slot_record& 
     request.slot = slot.slot;
     request.hostname = hostname_of(spec.session_id);
     request.image = std::move(image);
+    request.runtime = spec.oci_runtime.value_or(request.runtime);
     request.limits = spec.limits;
     request.work_dir = spec.work_dir;
     request.workspace_dir = spec.workspace_dir;

@@ -1,5 +1,6 @@
 #include "launcher/bundle_config.hpp"
 #include "launcher/image_reference.hpp"
+#include "launcher/runtimes/runtime.hpp"
 #include "sandbox/oci/builder.hpp"
 
 #include <array>
@@ -33,10 +34,11 @@ result<void> check_network(const std::optional<std::string>& mode) {
 }
 
 result<void> check_runtime(const std::optional<std::string>& name) {
-    if (!name || *name == "runc") {
+    if (!name || launcher::find_runtime(*name) != nullptr) {
         return {};
     }
-    return refuse("oci_runtime '" + *name + "' has no adapter in this release: there is 'runc'");
+    return refuse("oci_runtime '" + *name + "' is not known to the oci backend: it has " +
+                  launcher::runtime_names());
 }
 
 result<void> check_limits(const sandbox_limits& limits) {

@@ -18,6 +18,9 @@ namespace asio = boost::asio;
 
 namespace {
 
+/// With an agent that dials; the caller tries again as long as the sandbox lives.
+constexpr auto patience = std::chrono::seconds(1);
+
 /// Waits for a pidfd to become readable and tells whoever asked.
 class death_watch : public std::enable_shared_from_this<death_watch> {
 public:
@@ -91,6 +94,7 @@ public:
         : launcher_(std::move(launcher)),
           slot_(std::move(slot)),
           user_(live.facts.user),
+          dials_(live.facts.dials),
           socket_(std::move(live.socket)),
           reader_(cgroups, cgroup),
           watch_(std::make_shared<death_watch>(executor, std::move(live.pidfd))) {
@@ -109,6 +113,12 @@ public:
     }
 
     task<result<net::stream_ptr>> connect(asio::any_io_executor executor) override {
+        if (!alive()) {
+            co_return error{errc::gone, "the sandbox has ended"};
+        }
+        if (dials_) {
+            co_return co_await net::accept_within(std::move(executor), socket_.get(), patience);
+        }
         co_return connect_now(executor);
     }
 
@@ -146,9 +156,6 @@ private:
 
     /// Never blocks: a Unix socket connects at once or not at all.
     result<net::stream_ptr> connect_now(const asio::any_io_executor& executor) const {
-        if (!alive()) {
-            return error{errc::gone, "the sandbox has ended"};
-        }
         // Through the descriptor: no right to walk the state directory is needed, and no path is too long.
         auto made = net::connect_unix(executor, "/proc/self/fd/" + std::to_string(socket_.get()));
         if (!made) {
@@ -160,6 +167,7 @@ private:
     std::shared_ptr<launcher::client> launcher_;
     std::string slot_;
     std::optional<launcher::account> user_;
+    bool dials_;
     core::unique_fd socket_;
     mutable launcher::cgroup_reader reader_;
     std::shared_ptr<death_watch> watch_;

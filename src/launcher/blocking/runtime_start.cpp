@@ -1,0 +1,83 @@
+#include "launcher/blocking/runtime_start.hpp"
+
+#include "launcher/blocking/files.hpp"
+#include "launcher/blocking/own_cgroups.hpp"
+
+#include <cstdlib>
+
+namespace sandboxd::launcher::blocking {
+
+namespace {
+
+constexpr std::size_t max_complaint = 16 * 1024;
+
+std::string complaint_in(const oci_runtime& runtime, const std::string& log) {
+    const auto read = read_file(log, max_complaint);
+    auto text = read ? runtime.complaint(*read) : std::string();
+    return text.empty() ? "it gave no reason" : text;
+}
+
+} // namespace
+
+std::string program_of(const oci_runtime& runtime, const launcher_options& options) {
+    return &runtime == &runc_runtime() ? options.runtime : std::string(runtime.name());
+}
+
+std::vector<std::pair<std::string, std::string>> program_environment() {
+    const char* path = std::getenv("PATH");
+    return {{"PATH", path != nullptr ? path : usual_path}};
+}
+
+std::string records_directory(const oci_runtime& runtime, const launcher_options& options) {
+    return options.state_dir + "/" + std::string(runtime.name());
+}
+
+std::string not_installed(const oci_runtime& runtime, const launcher_options& options) {
+    return "the program '" + program_of(runtime, options) +
+           "' is not installed (on Debian: apt-get install " + std::string(runtime.name()) + ")";
+}
+
+result<void> call_runtime(const worker_context& context, const oci_runtime& runtime,
+                          const start_sandbox& request, const std::string& bundle, int listener, int lock,
+                          deadline until) {
+    const auto& options = context.options;
+    if (!is_installed(program_of(runtime, options))) {
+        return error{errc::start_failed, not_installed(runtime, options)};
+    }
+    const runtime_host host{context.cgroups};
+    const auto cgroups = made_cgroups::make(context.cgroups, context.cgroup(request.slot),
+                                            runtime.makes_cgroups(host), runtime.own_limits(request.limits));
+    if (!cgroups) {
+        return cgroups.error();
+    }
+    // The log is a file of its own: the runtime's standard streams become the sandbox's.
+    const auto log = bundle + "/log";
+    child_program program;
+    program.argv =
+        runtime.arguments({records_directory(runtime, options), bundle, bundle + "/pid", log, request.slot});
+    program.argv.insert(program.argv.begin(), program_of(runtime, options));
+    program.env = program_environment();
+    program.directory = bundle;
+    if (listener >= 0) {
+        program.passed = {listener};
+    }
+    if (runtime.may_hold_lock()) {
+        program.kept = {lock};
+    }
+    program.prepare = [&cgroups, plain = runtime.wants_plain_cgroup2(host)] {
+        return cgroups->enter() && (!plain || show_plain_cgroup2());
+    };
+    const auto end = run_child(program, until);
+    if (!end) {
+        return end.error();
+    }
+    if (end->timed_out) {
+        return error{errc::start_failed, program.argv[0] + " did not start the sandbox in time"};
+    }
+    if (end->exit_code != 0) {
+        return error{errc::start_failed, program.argv[0] + " failed: " + complaint_in(runtime, log)};
+    }
+    return cgroups->settle();
+}
+
+} // namespace sandboxd::launcher::blocking
