@@ -32,11 +32,11 @@ std::optional<std::string> network_fault(std::string_view mode) {
 }
 
 std::optional<std::string> oci_runtime_fault(std::string_view name) {
-    constexpr std::array<std::string_view, 1> supported{"runc"};
+    constexpr std::array<std::string_view, 3> supported{"runc", "crun", "runsc"};
     if (std::find(supported.begin(), supported.end(), name) != supported.end()) {
         return std::nullopt;
     }
-    return "the oci backend of this release supports " + joined(supported) + " only";
+    return "use one of " + joined(supported);
 }
 
 std::optional<std::string> cpus_fault(double cpus) {

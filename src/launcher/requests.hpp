@@ -80,11 +80,11 @@ struct sandbox_started {
     std::uint64_t start_ticks = 0; ///< field 22 of /proc/PID/stat
     std::uint32_t uid_base = 0;    ///< first host uid of its range
     std::optional<account> user;   ///< of commands; absent: root inside
+    std::uint64_t setup_us = 0;    ///< time spent before the runtime was called
+    std::uint64_t runtime_us = 0;  ///< in the runtime
     /// False: the second descriptor is an O_PATH one of the socket that the agent accepts on. True: a
     /// listening socket that the agent connects to, again whenever its channel is cut.
     bool dials = false;
-    std::uint64_t setup_us = 0;   ///< time spent before the runtime was called
-    std::uint64_t runtime_us = 0; ///< in the runtime
     friend bool operator==(const sandbox_started&, const sandbox_started&) = default;
 };
 

@@ -95,9 +95,8 @@ BOOST_AUTO_TEST_CASE(compact_faults) {
     BOOST_TEST(
         refused("a=b;network_mode=host") ==
         "SANDBOXD_RUNTIMES a.network_mode='host' is not valid: a sandbox never gets the host's own network");
-    BOOST_TEST(refused("a=b;oci_runtime=runsc") ==
-               "SANDBOXD_RUNTIMES a.oci_runtime='runsc' is not valid: the oci "
-               "backend of this release supports runc only");
+    BOOST_TEST(refused("a=b;oci_runtime=kata") ==
+               "SANDBOXD_RUNTIMES a.oci_runtime='kata' is not valid: use one of runc, crun, runsc");
 }
 
 BOOST_AUTO_TEST_CASE(naming_nothing) {

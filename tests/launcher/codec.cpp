@@ -14,6 +14,7 @@ namespace {
 start_sandbox full_start() {
     start_sandbox r;
     r.slot = "abc123";
+    r.runtime = "runsc";
     r.hostname = "box";
     r.image = "dir:/srv/a \"b\"";
     r.limits.memory_bytes = 1ULL << 40;
@@ -44,6 +45,7 @@ BOOST_AUTO_TEST_CASE(a_start_request_comes_back_whole) {
     const auto& r = std::get<start_sandbox>(got->body);
     const auto want = full_start();
     BOOST_TEST(r.slot == want.slot);
+    BOOST_TEST(r.runtime == "runsc");
     BOOST_TEST(r.hostname == want.hostname);
     BOOST_TEST(r.image == want.image);
     BOOST_TEST(*r.limits.memory_bytes == *want.limits.memory_bytes);
@@ -73,6 +75,7 @@ BOOST_AUTO_TEST_CASE(every_answer_comes_back) {
     BOOST_REQUIRE(one.has_value());
     BOOST_TEST((std::get<sandbox_started>(one->body) == started));
     started.user.reset();
+    started.dials = true;
     const auto two = decode_answer(encode(answer{2, started}));
     BOOST_REQUIRE(two.has_value());
     BOOST_TEST((std::get<sandbox_started>(two->body) == started));

@@ -17,6 +17,8 @@
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace sandboxd;
@@ -236,6 +238,34 @@ BOOST_AUTO_TEST_CASE(a_unix_socket_is_listened_on_and_connected_to) {
     auto longer = net::connect_unix(context.get_executor(), "/" + std::string(200, 'a'));
     BOOST_REQUIRE(!longer);
     BOOST_TEST((longer.error().code == errc::invalid));
+}
+
+BOOST_AUTO_TEST_CASE(an_expected_peer_is_waited_for) {
+    asio::io_context context;
+    const auto folder = std::filesystem::temp_directory_path() / ("net-" + std::to_string(::getpid()) + "-w");
+    std::filesystem::create_directory(folder);
+    const auto path = (folder / "socket").string();
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const core::unique_fd listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    BOOST_REQUIRE_EQUAL(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+                        0);
+    BOOST_REQUIRE_EQUAL(::listen(listening.get(), 4), 0);
+    const auto nobody = test::get(context, net::accept_within(context.get_executor(), listening.get(), 20ms));
+    BOOST_REQUIRE(!nobody);
+    BOOST_TEST((nobody.error().code == errc::timeout));
+    // It goes on listening: one after the other.
+    for (int round = 0; round < 2; ++round) {
+        auto mine = net::connect_unix(context.get_executor(), path);
+        BOOST_REQUIRE(mine);
+        auto theirs = test::get(context, net::accept_within(context.get_executor(), listening.get(), 10s));
+        BOOST_REQUIRE(theirs);
+        BOOST_TEST(test::get(context, exchange(**mine, **theirs)) == "one,two!three");
+    }
+    const auto none = test::get(context, net::accept_within(context.get_executor(), -1, 10s));
+    BOOST_REQUIRE(!none);
+    std::filesystem::remove_all(folder);
 }
 
 BOOST_AUTO_TEST_CASE(a_connected_socket_is_adopted) {

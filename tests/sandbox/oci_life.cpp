@@ -192,6 +192,48 @@ BOOST_AUTO_TEST_CASE(a_hosts_that_can_not_says_why) {
     stop_service();
 }
 
+BOOST_AUTO_TEST_CASE(a_missing_runtime_is_named_with_its_package) {
+    const auto programs = directory + "/bin";
+    fs::create_directory(programs);
+    fs::create_symlink("/usr/sbin/runc", programs + "/runc");
+    const std::string path = std::getenv("PATH");
+    ::setenv("PATH", programs.c_str(), 1);
+    start_service();
+    ::setenv("PATH", path.c_str(), 1);
+    for (const std::string name : {"crun", "runsc"}) {
+        auto wanted = spec();
+        wanted.oci_runtime = name;
+        const auto failed = try_open(wanted);
+        BOOST_REQUIRE(!failed.has_value());
+        BOOST_TEST((failed.error().code == errc::start_failed));
+        BOOST_TEST(failed.error().message ==
+                   "the program '" + name + "' is not installed (on Debian: apt-get install " + name + ")");
+    }
+    for (const auto& note : builder->notes()) {
+        BOOST_TEST(note.find("runsc") == std::string::npos, note);
+    }
+    BOOST_TEST(owned().empty());
+    close(open(spec()));
+}
+
+BOOST_AUTO_TEST_CASE(crun_has_the_same_walls_and_limits) {
+    start_service();
+    auto wanted = spec();
+    wanted.oci_runtime = "crun";
+    wanted.limits.pids = 12;
+    const auto box = open(wanted);
+    BOOST_TEST(exec(box, "cat /proc/self/uid_map | tr -s ' '").find(" 0 ") == 0U);
+    BOOST_TEST(exec(box, "grep -c ^Seccomp:.2 /proc/self/status") == "1\n");
+    BOOST_TEST(exec(box, "cat /dev/kmsg /dev/mem 2>&1 | grep -c 'No such file'") == "2\n");
+    const auto usage = get(box->usage());
+    BOOST_REQUIRE(usage.has_value());
+    BOOST_TEST(*usage->memory_limit_bytes == 256U << 20);
+    const auto layout = launcher::read_cgroup_layout();
+    const auto cgroup = layout.directory("pids", launcher::cgroup_path(options.service_uuid, box->handle()));
+    BOOST_TEST(read_text(cgroup + "/pids.max") == "12\n"); // exactly, once it runs
+    close(box);
+}
+
 BOOST_AUTO_TEST_CASE(the_workspace_counts_ids_from_zero) {
     start_service();
     auto wanted = spec();

@@ -42,10 +42,15 @@ BOOST_AUTO_TEST_CASE(networks) {
 
 BOOST_AUTO_TEST_CASE(runtimes_and_images) {
     auto spec = plain();
-    spec.oci_runtime = "runc";
-    BOOST_TEST(refusal(spec) == "");
-    spec.oci_runtime = "runsc";
-    BOOST_TEST(refusal(spec) == "oci_runtime 'runsc' has no adapter in this release: there is 'runc'");
+    for (const char* name : {"runc", "crun", "runsc"}) {
+        spec.oci_runtime = name;
+        BOOST_TEST(refusal(spec) == "");
+    }
+    for (const char* name : {"kata", "", "RUNC", "/usr/bin/runc", "runc "}) {
+        spec.oci_runtime = name;
+        BOOST_TEST(refusal(spec) == "oci_runtime '" + std::string(name) +
+                                        "' is not known to the oci backend: it has runc, crun, runsc");
+    }
     spec = plain();
     spec.image = "python:3.12-slim";
     BOOST_TEST(refusal(spec).find("the image 'python:3.12-slim' is a name of a registry") == 0U);
