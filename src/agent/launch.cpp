@@ -219,6 +219,9 @@ launch_result launch(std::span<char> payload, const launch_setup& setup) {
                       [](const char* one) { return one && std::strncmp(one, "HOME=", 5) == 0; });
         what.variables.insert(what.variables.end() - 1, home.data());
     }
+    if (setup.mark != nullptr) {
+        what.variables.insert(what.variables.end() - 1, setup.mark);
+    }
     const char* const path = find_variable(what.variables.data(), "PATH");
     plan.path = path != nullptr ? path : default_path.data();
     descriptor script;

@@ -16,6 +16,7 @@ struct launch_setup {
     bool terminal = false; ///< `in` is a terminal that becomes the controlling one
     bool own_home = true;  ///< HOME in the base environment was guessed for the agent's own user
     char* const* base = nullptr;
+    char* mark = nullptr; ///< one more variable, `NAME=value`
 };
 
 struct launch_result {

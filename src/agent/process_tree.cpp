@@ -14,6 +14,8 @@ namespace sandboxd::agent {
 
 namespace {
 
+constexpr std::size_t longest_environment = 2 * 1024 * 1024;
+
 /// The number at field `index` (0 is the first) of fields parted by single spaces.
 template <class T>
 bool number_at(std::string_view fields, std::size_t index, T& out) {
@@ -25,6 +27,20 @@ bool number_at(std::string_view fields, std::size_t index, T& out) {
         fields.remove_prefix(space + 1);
     }
     return std::from_chars(fields.data(), fields.data() + fields.size(), out).ec == std::errc{};
+}
+
+/// The environment that a process was started with holds `mark` as a whole.
+bool has_variable(pid_t pid, const std::string& mark) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(pid));
+    const descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+    std::string text(1, '\0');
+    char piece[4096];
+    for (ssize_t count = 0; file.valid() && text.size() < longest_environment &&
+                            (count = read(file.get(), piece, sizeof piece)) > 0;) {
+        text.append(piece, static_cast<std::size_t>(count));
+    }
+    return text.find('\0' + mark + '\0') != std::string::npos;
 }
 
 bool by_parent(const process& a, const process& b) {
@@ -41,7 +57,8 @@ std::optional<process> parse_stat(std::string_view line) {
     }
     const auto fields = line.substr(name_end + 2);
     out.state = fields[0];
-    if (!number_at(fields, 1, out.parent) || !number_at(fields, 19, out.started)) {
+    if (!number_at(fields, 1, out.parent) || !number_at(fields, 3, out.session) ||
+        !number_at(fields, 19, out.started)) {
         return std::nullopt;
     }
     return out;
@@ -93,9 +110,33 @@ std::vector<process> descendants(std::vector<process> all, pid_t root, const std
     }
 }
 
+bool tree_signaller::was_told(const process& one) const {
+    return std::any_of(told_.begin(), told_.end(), [&](const process& told) {
+        return told.pid == one.pid && told.started == one.started;
+    });
+}
+
+void tree_signaller::add_strays(const std::vector<process>& all, pid_t root,
+                                std::vector<process>& found) const {
+    const auto is_stray = [&](const process& one) {
+        return one.parent == signs_.keeper && one.pid != root &&
+               (one.session == signs_.session || was_told(one) || has_variable(one.pid, signs_.mark));
+    };
+    for (const auto& one : all) {
+        if (is_stray(one)) {
+            found.push_back(one);
+            const auto below = descendants(all, one.pid);
+            found.insert(found.end(), below.begin(), below.end());
+        }
+    }
+}
+
 std::size_t tree_signaller::round(pid_t root, int signal, const spared& spare) {
-    const auto found =
-        descendants(list_processes(), root, spare.with_descendants ? spare.pids : std::vector<pid_t>());
+    const auto all = list_processes();
+    auto found = descendants(all, root, spare.with_descendants ? spare.pids : std::vector<pid_t>());
+    if (signs_.keeper != 0) {
+        add_strays(all, root, found);
+    }
     std::size_t living = 0;
     for (const auto& one : found) {
         const bool ended = one.state == 'Z' || one.state == 'X';
@@ -103,13 +144,11 @@ std::size_t tree_signaller::round(pid_t root, int signal, const spared& spare) {
             continue;
         }
         ++living;
-        const auto same = [&](const process& told) {
-            return told.pid == one.pid && told.started == one.started;
-        };
-        if (signal != SIGKILL) {
-            if (std::any_of(told_.begin(), told_.end(), same)) {
-                continue;
-            }
+        const bool told = was_told(one);
+        if (told && signal != SIGKILL) {
+            continue;
+        }
+        if (!told && (signal != SIGKILL || signs_.keeper != 0)) {
             told_.push_back(one);
         }
         kill(one.pid, signal);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace sandboxd::agent {
 struct process {
     pid_t pid = 0;
     pid_t parent = 0;
+    pid_t session = 0;
     std::uint64_t started = 0; ///< ticks since boot: with the pid, an identity
     char state = 0;            ///< Z: a zombie
 };
@@ -32,15 +34,31 @@ struct spared {
     bool with_descendants = true;
 };
 
+/// How a command's processes are told where the kernel has no subreapers (gVisor): what has lost its parent
+/// comes to `keeper` there, and belongs to the command when it is in its session or has its mark, a whole
+/// `NAME=value`, in its environment. A process that hides both on purpose is not found.
+struct stray_signs {
+    pid_t keeper = 0; ///< 0: there are subreapers, so that nothing strays
+    pid_t session = 0;
+    std::string mark;
+};
+
 /// Signals the processes below one process, each at most once per signal while it lives: what forks away
 /// meanwhile is found in the next round, since whatever loses its parent comes to the subreaper, the root.
 class tree_signaller {
 public:
+    tree_signaller() = default;
+    explicit tree_signaller(stray_signs signs) : signs_(std::move(signs)) {}
+
     /// One round: sends `signal` to all below `root` that did not get it yet (SIGKILL: to all). Returns how
     /// many live.
     std::size_t round(pid_t root, int signal, const spared& spare = {});
 
 private:
+    void add_strays(const std::vector<process>& all, pid_t root, std::vector<process>& found) const;
+    [[nodiscard]] bool was_told(const process& one) const;
+
+    stray_signs signs_;
     std::vector<process> told_;
 };
 

@@ -44,9 +44,11 @@ private:
 
     const supervisor_setup& setup_;
     tree_signaller signaller_;
-    pid_t command_ = 0;       ///< 0: none, or it has ended
-    bool busy_ = false;       ///< there may be descendants
-    instant announce_at_ = 0; ///< when `started` is due; 0: it was sent
+    std::uint64_t commands_ = 0; ///< so far
+    bool strays_ = false;        ///< without subreapers: some may be alive that are no children here
+    pid_t command_ = 0;          ///< 0: none, or it has ended
+    bool busy_ = false;          ///< there may be descendants
+    instant announce_at_ = 0;    ///< when `started` is due; 0: it was sent
     bool stopping_ = false;
     instant kill_at_ = 0;
     instant next_round_ = 0;
@@ -78,6 +80,12 @@ void supervisor::start(const order& head, const descriptor (&files)[most_descrip
     setup.terminal = (head.flags & terminal) != 0;
     setup.own_home = setup_.own_home;
     setup.base = setup_.base;
+    std::string mark;
+    if (!setup_.subreaper) {
+        mark = "SANDBOXD_COMMAND=" + std::to_string(getpid()) + "." + std::to_string(now()) + "." +
+               std::to_string(++commands_);
+        setup.mark = mark.data();
+    }
     const auto result = launch(payload, setup);
     if (result.pid < 0) {
         // A child that could not exec has left a zombie; nothing else can be there.
@@ -89,6 +97,9 @@ void supervisor::start(const order& head, const descriptor (&files)[most_descrip
               .os_errno = result.os_errno},
              std::string_view(result.text).substr(0, longest_text));
         return;
+    }
+    if (!setup_.subreaper) {
+        signaller_ = tree_signaller({.keeper = getppid(), .session = result.pid, .mark = std::move(mark)});
     }
     command_ = result.pid;
     busy_ = true;
@@ -156,6 +167,7 @@ void supervisor::begin_stop(std::uint32_t grace_ms) {
         return;
     }
     stopping_ = true;
+    strays_ = !setup_.subreaper;
     next_round_ = now();
     kill_at_ = next_round_ + grace_ms * millisecond;
     pause_ = 5 * millisecond;
@@ -166,6 +178,7 @@ void supervisor::stop_round() {
     const auto at = now();
     const bool killing = at >= kill_at_;
     const auto living = signaller_.round(getpid(), killing ? SIGKILL : SIGTERM);
+    strays_ = !setup_.subreaper && living > 0;
     pause_ = killing ? (living > 0 ? millisecond : 5 * millisecond) : std::min(pause_ * 2, 100 * millisecond);
     next_round_ = killing ? at + pause_ : std::min(at + pause_, kill_at_);
 }
@@ -181,10 +194,11 @@ void supervisor::reap() {
             announce_at_ = 0;
         }
     }
-    const bool none = pid < 0 && errno == ECHILD;
+    const bool none = pid < 0 && errno == ECHILD && !strays_;
     if (none) {
         busy_ = false;
         stopping_ = false;
+        strays_ = false;
         signaller_ = {};
     }
     if (ended.pid != 0) {
@@ -252,7 +266,8 @@ void supervise(const supervisor_setup& setup) {
     struct sigaction action{};
     action.sa_handler = on_child;
     sigaction(SIGCHLD, &action, nullptr);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    supervisor_setup own = setup;
+    own.subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     umask(022);
     if (setup.open_files != 0) {
@@ -265,7 +280,6 @@ void supervise(const supervisor_setup& setup) {
         const descriptor file(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
         [[maybe_unused]] const auto count = write(file.get(), "0", 1);
     }
-    supervisor_setup own = setup;
     own.socket = kept[0];
     own.null = kept[1];
     supervisor(own).run();

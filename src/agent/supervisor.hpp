@@ -65,6 +65,7 @@ struct supervisor_setup {
     bool own_home = true;        ///< see launch_setup
     bool reset_oom_score = false;
     std::uint64_t open_files = 0; ///< soft limit that commands get, 0: as it is
+    bool subreaper = true;        ///< found out by supervise(): the kernel has them (stray_signs)
 };
 
 /// The life of a supervisor, in the process just forked. Ends with the agent's end of the socket.

@@ -221,10 +221,11 @@ BOOST_AUTO_TEST_CASE(deadlines_come_in_order) {
 
 BOOST_AUTO_TEST_CASE(stat_lines_with_any_name_are_read) {
     const auto read =
-        parse_stat("42 (a) b) R (c) S 7 42 42 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0 0\n");
+        parse_stat("42 (a) b) R (c) S 7 43 42 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0 0\n");
     BOOST_REQUIRE(read.has_value());
     BOOST_TEST(read->pid == 42);
     BOOST_TEST(read->parent == 7);
+    BOOST_TEST(read->session == 42);
     BOOST_TEST(read->state == 'S');
     BOOST_TEST(read->started == 12345U);
     for (const auto* bad : {"", "x", "1", "1 (a", "1 (a)", "1 (a) ", "1 (a) S", "1 (a) S 3 4 5"}) {

@@ -94,7 +94,8 @@ def test_commands_at_once(session):
 
 def test_a_timeout_ends_the_whole_tree(session):
     mark = marker()
-    script = f"setsid sleep {mark} & (sleep {mark} &) ; trap '' TERM; echo begun; while :; do sleep {mark}; done"
+    daemon = f"(setsid sh -c 'trap \"\" TERM; sleep {mark}; sleep {mark}' &)"  # deaf, orphaned, in a session of its own
+    script = f"setsid sleep {mark} & (sleep {mark} &) ; {daemon}; trap '' TERM; echo begun; while :; do sleep {mark}; done"
     result = session.exec(script, timeout=1, deadline=30)
     assert (result["exit_code"], result["timed_out"]) == (124, True)
     assert result["output"].startswith("begun\n")
