@@ -27,9 +27,12 @@ extern const id_pattern run_id_pattern;
 struct rules {
     bool required = false;
     std::optional<std::int64_t> at_least{};
+    std::optional<std::int64_t> at_most{};
     std::optional<double> above{};
     const id_pattern* pattern = nullptr;
     std::size_t min_items = 0;
+    std::optional<std::size_t> max_items{};
+    const id_pattern* item_pattern = nullptr; ///< of each item of a list
     bool no_nul = false; ///< a NUL can't reach a program (N19.2)
 };
 
