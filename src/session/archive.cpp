@@ -5,6 +5,8 @@
 #include "core/spawn.hpp"
 #include "hostfs/paths.hpp"
 #include "session/bounded.hpp"
+#include "text/extract.hpp"
+#include "text/lines.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -91,6 +93,25 @@ public:
         co_return co_await look<std::string>(std::move(id), std::move(path), soon(), std::move(what));
     }
 
+    task<result<std::string>> read(std::string id, archive_read command) override {
+        const auto most = static_cast<std::uint64_t>(policy_()->max_read_bytes);
+        const auto offset = command.offset;
+        const auto limit = command.limit;
+        job<std::string> what = [most, offset, limit](const host::workspace& in,
+                                                      const place& at) -> result<std::string> {
+            const auto bytes = host::read_archived(in, at.relative, most, at.until);
+            if (!bytes) {
+                return bytes.error();
+            }
+            const auto shown = text::blocking::extract(at.relative, *bytes);
+            if (!shown) {
+                return shown.error();
+            }
+            return text::slice_lines(*shown, offset, limit);
+        };
+        co_return co_await look<std::string>(std::move(id), std::move(command.path), soon(), std::move(what));
+    }
+
     task<result<archive_listing>> tree(std::string id, tree_command command) override {
         auto rows = std::make_shared<host::row_budget>(most_rows);
         co_return co_await tree_within(std::move(id), std::move(command), std::move(rows), soon());
@@ -107,7 +128,8 @@ public:
         all->walking = walkers;
         const auto executor = co_await boost::asio::this_coro::executor;
         for (std::size_t i = 0; i < walkers; ++i) {
-            if (!core::spawn(executor, "walking workspaces", *calls_, walk_some(all)) && --all->walking == 0) {
+            if (!core::spawn(executor, "walking workspaces", *calls_, walk_some(all)) &&
+                --all->walking == 0) {
                 all->done.set();
             }
         }
@@ -139,7 +161,8 @@ private:
     }
 
     task<result<archive_listing>> tree_within(std::string id, tree_command command,
-                                              std::shared_ptr<host::row_budget> rows, host::time_limit until) {
+                                              std::shared_ptr<host::row_budget> rows,
+                                              host::time_limit until) {
         const host::tree_limits limits{command.max_depth, command.max_entries};
         job<archive_listing> what = [limits, rows](const host::workspace& in, const place& at) {
             return host::tree(in, at.relative, limits, *rows, at.until);

@@ -49,7 +49,7 @@ public:
 };
 
 /// The pool outlives the archive. `policy` gives the settings in force.
-[[nodiscard]] std::unique_ptr<archive> create_archive(core::worker_pool& workers,
-                                                      std::function<std::shared_ptr<const settings>()> policy);
+[[nodiscard]] std::unique_ptr<archive>
+create_archive(core::worker_pool& workers, std::function<std::shared_ptr<const settings>()> policy);
 
 } // namespace sandboxd::session

@@ -23,7 +23,7 @@ namespace sandboxd::session {
 
 /// The registry of the service. Its parts: open.cpp, close.cpp, sandboxes.cpp (building, healing, stopping),
 /// commands.cpp, queries.cpp, start.cpp, flush.cpp.
-class live_registry final : public registry {
+class live_registry final : public registry, public native_files {
 public:
     explicit live_registry(environment on);
     ~live_registry() override;
@@ -43,6 +43,10 @@ public:
     task<result<run_answer>> run(std::string id, run_command command,
                                  std::shared_ptr<client_watch> watch) override;
     task<result<void>> stop_run(std::string id, std::string run_id) override;
+    native_files& host_files() override { return *this; }
+    archive& workspaces() override { return *archive_; }
+    result<host_door> door_of(std::string_view id) const override;
+    task<result<native_outcome>> native(std::string id, native_call call) override;
     health health_numbers() const override;
     std::shared_ptr<const settings> policy() const override { return policy_; }
 
@@ -125,6 +129,10 @@ private:
     void record(const session_ptr& one, std::string_view op, std::string_view target, bool ok,
                 std::string_view detail, time_point began);
 
+    // native_files.cpp
+    host_door door_of(const session& one) const;
+    task<native_outcome> through_host_door(session_ptr one, native_call call, time_point until);
+
     // queries.cpp
     session_ptr find_listed(std::string_view id) const;
     task<std::optional<usage_sample>> sample(session_ptr one);
@@ -153,6 +161,7 @@ private:
     std::shared_ptr<const settings> policy_;
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> next_order_{1};
+    std::atomic<std::uint64_t> next_native_call_{1};
     std::atomic<std::int64_t> quarantined_{0};
     shards shards_;
     admission admission_;
@@ -172,6 +181,7 @@ private:
     std::mutex dirty_mutex_;
     std::vector<session_ptr> dirty_;
     time_point last_prune_{};
+    std::unique_ptr<archive> archive_;
 };
 
 } // namespace sandboxd::session

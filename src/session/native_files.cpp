@@ -148,7 +148,8 @@ task<result<native_outcome>> live_registry::native(std::string id, native_call c
         co_return leaving();
     }
     if (door_of(*one) < (changes(call.op) ? host_door::writes : host_door::reads)) {
-        co_return native_outcome(hostfs::native_failure{hostfs::refusal::ask_sandbox, "native files are off"});
+        co_return native_outcome(
+            hostfs::native_failure{hostfs::refusal::ask_sandbox, "native files are off"});
     }
     // In flight: neither the reaper nor an eviction ends the session meanwhile (N9.5).
     const auto place = registered::enter(one, "native-" + std::to_string(next_native_call_++), nullptr);
@@ -181,7 +182,8 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     job->id = one->record.id;
     job->max_bytes = static_cast<std::uint64_t>(now->max_read_bytes);
     job->until = until;
-    auto out = co_await bounded<native_outcome>(*calls_, nullptr, on_worker(on_.workers, std::move(job)), until);
+    auto out =
+        co_await bounded<native_outcome>(*calls_, nullptr, on_worker(on_.workers, std::move(job)), until);
     if (!out) {
         co_return hostfs::native_failure{hostfs::refusal::timeout, "The file operation took too long"};
     }

@@ -13,6 +13,8 @@
 #include "core/offload.hpp"
 #include "sandboxd/config.hpp"
 #include "sandboxd/sandbox.hpp"
+#include "session/archive.hpp"
+#include "session/native_files.hpp"
 #include "session/types.hpp"
 #include "store/session_store.hpp"
 
@@ -117,6 +119,12 @@ public:
     /// Contract 1.5.6, N16.21: returns when the command is gone, at most 5 s later; a run still waiting never
     /// starts. not_found only. Never waits behind commands.
     [[nodiscard]] virtual task<result<void>> stop_run(std::string id, std::string run_id) = 0;
+
+    /// `files/*`.
+    [[nodiscard]] virtual native_files& host_files() = 0;
+
+    /// The workspaces of all sessions there ever were.
+    [[nodiscard]] virtual archive& workspaces() = 0;
 
     [[nodiscard]] virtual health health_numbers() const = 0;
 

@@ -23,7 +23,8 @@ live_registry::live_registry(environment on)
       queue_(static_cast<std::size_t>(std::max<std::int64_t>(1, policy_->max_running_commands))),
       flush_strand_(boost::asio::make_strand(on_.context.get_executor())),
       flush_now_(std::make_shared<core::event>(flush_strand_)),
-      last_prune_(on_.clock.steady()) {}
+      last_prune_(on_.clock.steady()),
+      archive_(create_archive(on_.workers, [this] { return policy(); })) {}
 
 live_registry::~live_registry() {
     if (calls_->inside() != 0) {

@@ -23,9 +23,8 @@ bool check_run_id(std::string_view id, fault_list& faults);
                                                   bool absent, fault_list& faults);
 
 /// `path` of files/write: any text, but there must be one.
-[[nodiscard]] std::optional<std::string> read_query_text(std::string_view name,
-                                                         std::optional<std::string_view> text,
-                                                         fault_list& faults);
+[[nodiscard]] std::optional<std::string>
+read_query_text(std::string_view name, std::optional<std::string_view> text, fault_list& faults);
 
 /// `after`: a whole number not below `at_least`.
 [[nodiscard]] std::optional<std::int64_t> read_query_integer(std::string_view name,

@@ -132,8 +132,9 @@ bool refuse_count(fault_list& faults, const place& at, const json::value& list, 
     context[too_many ? "max_length" : "min_length"] = bound;
     context["actual_length"] = actual;
     return refuse(faults, too_many ? "too_long" : "too_short", at,
-                  std::string("List should have at ") + (too_many ? "most " : "least ") + std::to_string(bound) +
-                      (bound == 1 ? " item" : " items") + " after validation, not " + std::to_string(actual),
+                  std::string("List should have at ") + (too_many ? "most " : "least ") +
+                      std::to_string(bound) + (bound == 1 ? " item" : " items") + " after validation, not " +
+                      std::to_string(actual),
                   list, std::move(context));
 }
 

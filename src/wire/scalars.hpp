@@ -33,7 +33,7 @@ struct rules {
     std::size_t min_items = 0;
     std::optional<std::size_t> max_items{};
     const id_pattern* item_pattern = nullptr; ///< of each item of a list
-    bool no_nul = false; ///< a NUL can't reach a program (N19.2)
+    bool no_nul = false;                      ///< a NUL can't reach a program (N19.2)
 };
 
 // Reading one value with the leniency of contract 1.1.6. Each pushes what is wrong, with the words of the

@@ -47,10 +47,9 @@ struct tree_body {
 
     static constexpr auto fields() {
         using m = tree_body;
-        return std::tuple{
-            optional("path", &m::path),
-            optional("max_depth", &m::max_depth, {.at_least = 1, .at_most = deepest_tree}),
-            optional("max_entries", &m::max_entries, {.at_least = 1, .at_most = largest_tree})};
+        return std::tuple{optional("path", &m::path),
+                          optional("max_depth", &m::max_depth, {.at_least = 1, .at_most = deepest_tree}),
+                          optional("max_entries", &m::max_entries, {.at_least = 1, .at_most = largest_tree})};
     }
 };
 
