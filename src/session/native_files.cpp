@@ -4,11 +4,13 @@
 #include "hostfs/blocking/files.hpp"
 #include "hostfs/paths.hpp"
 #include "session/bounded.hpp"
+#include "session/door_check.hpp"
 #include "session/live_registry.hpp"
 #include "session/registered.hpp"
 #include "session/workspace.hpp"
 
 #include <cerrno>
+#include <unistd.h>
 #include <utility>
 
 namespace sandboxd::session {
@@ -136,6 +138,27 @@ result<host_door> live_registry::door_of(std::string_view id) const {
 
 host_door live_registry::door_of(const session& one) const {
     return policy()->native_files && one.record.workspace ? one.door.load() : host_door::shut;
+}
+
+/// Contract N5.8: `uid` is whom the session's runtime runs as.
+task<void> live_registry::try_door(session_ptr one, std::shared_ptr<sandbox> box,
+                                   std::optional<std::uint32_t> uid) {
+    const auto now = policy();
+    if (!now->native_files || !one->record.workspace) {
+        one->door = host_door::shut;
+        co_return;
+    }
+    const auto is_ours = [](auto id) { return !id || std::cmp_equal(*id, ::geteuid()); };
+    door_question what;
+    what.root = blocking::workspace_root(*one->record.workspace, one->record.id);
+    what.id = one->record.id;
+    what.work_dir = now->work_dir;
+    what.may_write = is_ours(now->sandbox_uid) && is_ours(uid);
+    one->door = co_await prove_door(on_.workers, *calls_, std::move(box), std::move(what), on_.waits.door);
+    if (one->door == host_door::shut) {
+        core::log::info("session {}: its sandbox's work directory is not the host's, files/* are left to it",
+                        one->record.id);
+    }
 }
 
 task<result<native_outcome>> live_registry::native(std::string id, native_call call) {

@@ -36,6 +36,7 @@ struct patience {
     std::chrono::milliseconds run_grace{4'000};   ///< after the command's deadline (N8.2: 5 s at most)
     std::chrono::milliseconds usage{3'000};       ///< a sample
     std::chrono::milliseconds usage_cache{5'000}; ///< contract 2.15
+    std::chrono::milliseconds door{3'000};        ///< the proof that host and sandbox share a directory
     std::chrono::milliseconds flush{500};         ///< events and activity are written so late at most
 };
 

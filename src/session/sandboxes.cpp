@@ -42,7 +42,12 @@ task<result<live_registry::built>> live_registry::build(session_ptr one) {
         }
         spec->workspace_dir = std::move(*made);
     }
-    co_return co_await build_in_slot(one, std::move(*spec));
+    const auto uid = spec->uid;
+    auto answer = co_await build_in_slot(one, std::move(*spec));
+    if (answer) {
+        co_await try_door(one, answer->box, uid);
+    }
+    co_return answer;
 }
 
 task<result<live_registry::built>> live_registry::build_in_slot(session_ptr one, sandbox_spec spec) {
