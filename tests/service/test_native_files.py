@@ -398,3 +398,48 @@ def test_an_existing_session_is_found_after_a_restart(services, tmp_path):
 def test_files_are_files_of_the_session(root, session):
     path = Path(root) / session.id
     assert (path.stat().st_mode & 0o777) == 0o700
+
+
+def asleep_and_native(session):
+    """All seven operations on a session that sleeps, and it sleeps on."""
+    before = session.info()
+    assert before["state"] == "hibernated"
+    time.sleep(0.05)
+    assert write(session, "/workspace/d/f", b"while asleep").status == 204
+    assert read(session, "/workspace/d/f") == b"while asleep"
+    assert call(session, "stat", "/workspace/d/f").json()["size"] == 12
+    assert [one["name"] for one in call(session, "list", "/workspace/d").json()] == ["f"]
+    assert call(session, "realpath", "/workspace/d/f").json() == {"path": "/workspace/d/f"}
+    assert call(session, "mkdir", "/workspace/e").status == 204
+    assert call(session, "remove", "/workspace/e").status == 204
+    after = session.info()
+    assert after["state"] == "hibernated" and after["alive"] is False
+    assert after["last_activity"] > before["last_activity"]
+
+
+def test_n_50_a_sleeping_session_is_worked_on_and_sleeps_on(services, tmp_path):
+    small = services(default_runtime="box", workspace_root=tmp_path, max_sessions=1, evict_idle_after=0,
+                     on_shutdown="keep")
+    first = small.open()
+    first.sh("echo before > g")
+    second = small.open()
+    asleep_and_native(first)
+    # N16.25: what was decided when it was resident stands, after a restart as well.
+    small.kill()
+    small.start()
+    asleep_and_native(first)
+    assert second.close().status == 204
+    assert first.sh("cat d/f g") == "while asleepbefore\n"
+    small.settings["on_shutdown"] = "stop"
+    assert first.close().status == 204
+
+
+def test_n_51_files_keep_a_session_from_being_idle(services, tmp_path):
+    quick = services(default_runtime="box", workspace_root=tmp_path, idle_timeout=3, cleanup_interval=1)
+    used, idle = quick.open(), quick.open()
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        assert call(used, "stat", "/workspace").status == 200
+        time.sleep(0.5)
+    assert used.info()["state"] == "running"
+    assert idle.request("GET").status == 404
