@@ -35,13 +35,16 @@ unsigned status_of(errc code) noexcept {
     return 500;
 }
 
-http::reply reply_of(const error& failure) {
-    const unsigned status = status_of(failure.code);
-    if (status == 500) {
-        core::log::error("a request failed: {}: {}", name_of(failure.code), failure.message);
-        return http::detail_reply(status, "The service failed; its log says why");
+std::string detail_of(const error& failure) {
+    if (status_of(failure.code) != 500) {
+        return failure.message;
     }
-    return http::detail_reply(status, failure.message);
+    core::log::error("a request failed: {}: {}", name_of(failure.code), failure.message);
+    return "The service failed; its log says why";
+}
+
+http::reply reply_of(const error& failure) {
+    return http::detail_reply(status_of(failure.code), detail_of(failure));
 }
 
 http::reply reply_of(const wire::fault_list& faults) {

@@ -9,6 +9,9 @@ namespace sandboxd::api {
 /// The HTTP status of a failed session call.
 [[nodiscard]] unsigned status_of(errc code) noexcept;
 
+/// What a client is told of it. A fault of ours is told in general words; the log has the text.
+[[nodiscard]] std::string detail_of(const error& failure);
+
 /// `{"detail": ...}` with that status. A fault of ours is told in general words; the log has the text.
 [[nodiscard]] http::reply reply_of(const error& failure);
 

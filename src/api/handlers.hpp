@@ -31,4 +31,18 @@ task<void> list_directory(call& c);
 task<void> find_files(call& c);
 task<void> search_files(call& c);
 
+task<void> native_read(call& c);
+task<void> native_write(call& c);
+task<void> native_stat(call& c);
+task<void> native_list(call& c);
+task<void> native_realpath(call& c);
+task<void> native_mkdir(call& c);
+task<void> native_remove(call& c);
+
+task<void> list_workspace(call& c);
+task<void> read_workspace(call& c);
+task<void> read_workspace_bytes(call& c);
+task<void> walk_workspace(call& c);
+task<void> walk_workspaces(call& c);
+
 } // namespace sandboxd::api

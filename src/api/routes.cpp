@@ -19,27 +19,39 @@ struct route {
 
 // The whole surface of the service. [contract]
 constexpr std::array routes{
-    route{{"GET", "/"}, index},                                             // 1.3.1
-    route{{"GET", "/healthz"}, health},                                     // 1.3.2
-    route{{"GET", "/policy"}, policy},                                      // 1.4.1
-    route{{"PUT", "/policy"}, change_policy},                               // 1.4.2
-    route{{"DELETE", "/policy"}, forget_policy},                            // ours
-    route{{"POST", "/sessions"}, open_session},                             // 1.4.3
-    route{{"GET", "/sessions"}, list_sessions},                             // 1.4.4
-    route{{"GET", "/sessions/{session_id}"}, inspect_session},              // 1.5.1
-    route{{"DELETE", "/sessions/{session_id}"}, close_session},             // 1.5.3
-    route{{"GET", "/sessions/{session_id}/events"}, list_events},           // 1.5.2
-    route{{"POST", "/sessions/{session_id}/exec"}, exec},                   // 1.5.4
-    route{{"POST", "/sessions/{session_id}/read"}, read_file},              // 1.5.4
-    route{{"POST", "/sessions/{session_id}/read_bytes"}, read_file_bytes},  // 1.5.4
-    route{{"POST", "/sessions/{session_id}/write"}, write_file},            // 1.5.4
-    route{{"POST", "/sessions/{session_id}/edit"}, edit_file},              // 1.5.4
-    route{{"POST", "/sessions/{session_id}/exists"}, file_exists},          // 1.5.4
-    route{{"POST", "/sessions/{session_id}/ls"}, list_directory},           // 1.5.4
-    route{{"POST", "/sessions/{session_id}/glob"}, find_files},             // 1.5.4
-    route{{"POST", "/sessions/{session_id}/grep"}, search_files},           // 1.5.4
-    route{{"POST", "/sessions/{session_id}/run"}, run},                     // 1.5.5
-    route{{"POST", "/sessions/{session_id}/runs/{run_id}/stop"}, stop_run}, // 1.5.6
+    route{{"GET", "/"}, index},                                                   // 1.3.1
+    route{{"GET", "/healthz"}, health},                                           // 1.3.2
+    route{{"GET", "/policy"}, policy},                                            // 1.4.1
+    route{{"PUT", "/policy"}, change_policy},                                     // 1.4.2
+    route{{"DELETE", "/policy"}, forget_policy},                                  // ours
+    route{{"POST", "/sessions"}, open_session},                                   // 1.4.3
+    route{{"GET", "/sessions"}, list_sessions},                                   // 1.4.4
+    route{{"GET", "/sessions/{session_id}"}, inspect_session},                    // 1.5.1
+    route{{"DELETE", "/sessions/{session_id}"}, close_session},                   // 1.5.3
+    route{{"GET", "/sessions/{session_id}/events"}, list_events},                 // 1.5.2
+    route{{"POST", "/sessions/{session_id}/exec"}, exec},                         // 1.5.4
+    route{{"POST", "/sessions/{session_id}/read"}, read_file},                    // 1.5.4
+    route{{"POST", "/sessions/{session_id}/read_bytes"}, read_file_bytes},        // 1.5.4
+    route{{"POST", "/sessions/{session_id}/write"}, write_file},                  // 1.5.4
+    route{{"POST", "/sessions/{session_id}/edit"}, edit_file},                    // 1.5.4
+    route{{"POST", "/sessions/{session_id}/exists"}, file_exists},                // 1.5.4
+    route{{"POST", "/sessions/{session_id}/ls"}, list_directory},                 // 1.5.4
+    route{{"POST", "/sessions/{session_id}/glob"}, find_files},                   // 1.5.4
+    route{{"POST", "/sessions/{session_id}/grep"}, search_files},                 // 1.5.4
+    route{{"POST", "/sessions/{session_id}/run"}, run},                           // 1.5.5
+    route{{"POST", "/sessions/{session_id}/runs/{run_id}/stop"}, stop_run},       // 1.5.6
+    route{{"POST", "/sessions/{session_id}/files/read"}, native_read},            // N5.1
+    route{{"POST", "/sessions/{session_id}/files/write"}, native_write},          // N5.2
+    route{{"POST", "/sessions/{session_id}/files/stat"}, native_stat},            // N5.3
+    route{{"POST", "/sessions/{session_id}/files/list"}, native_list},            // N5.4
+    route{{"POST", "/sessions/{session_id}/files/realpath"}, native_realpath},    // N5.5
+    route{{"POST", "/sessions/{session_id}/files/mkdir"}, native_mkdir},          // N5.6
+    route{{"POST", "/sessions/{session_id}/files/remove"}, native_remove},        // N5.7
+    route{{"POST", "/workspaces/{session_id}/ls"}, list_workspace},               // 7.4
+    route{{"POST", "/workspaces/{session_id}/read"}, read_workspace},             // 7.4
+    route{{"POST", "/workspaces/{session_id}/read_bytes"}, read_workspace_bytes}, // 7.4
+    route{{"POST", "/workspaces/{session_id}/tree"}, walk_workspace},             // N7.1
+    route{{"POST", "/workspaces/trees"}, walk_workspaces},                        // N7.2
 };
 
 constexpr auto endpoints = [] {

@@ -3,6 +3,7 @@
 #include "config/resolve.hpp"
 
 #include <chrono>
+#include <unistd.h>
 
 namespace sandboxd::api {
 
@@ -119,12 +120,12 @@ wire::service_policy shown(const settings& service) {
     out.container_ttl = service.container_ttl;
     out.tmpfs_size = service.tmpfs_size;
     out.prewarm = service.prewarm;
-    // No files/* routes and no image builds in this release: the clients then do both by shell, or not at
-    // all.
+    // No image builds in this release: the clients then go without.
     out.buildkit = false;
-    out.native_files = false;
-    out.native_writes = false;
-    out.native_realpath = false;
+    // Of the service as a whole; one session's own may be less (contract N3.1).
+    out.native_files = service.native_files && service.workspace_root.has_value();
+    out.native_writes = out.native_files && (!service.sandbox_uid || *service.sandbox_uid == ::geteuid());
+    out.native_realpath = out.native_files;
     return out;
 }
 

@@ -32,7 +32,7 @@ namespace sandboxd::session {
 /// The registry of the service. Its parts: open.cpp, close.cpp, room.cpp (who makes way at a ceiling),
 /// sandboxes.cpp (building and stopping), renew.cpp (healing and waking), sleep.cpp, reaper.cpp, policy.cpp,
 /// commands.cpp, queries.cpp, start.cpp, adopt.cpp, flush.cpp.
-class live_registry final : public registry, public file_operations {
+class live_registry final : public registry, public file_operations, public native_files {
 public:
     explicit live_registry(environment on);
     ~live_registry() override;
@@ -53,6 +53,10 @@ public:
     task<result<run_answer>> run(std::string id, run_command command,
                                  std::shared_ptr<client_watch> watch) override;
     task<result<void>> stop_run(std::string id, std::string run_id) override;
+    native_files& host_files() override { return *this; }
+    archive& workspaces() override { return *archive_; }
+    result<host_door> door_of(std::string_view id) const override;
+    task<result<native_outcome>> native(std::string id, native_call call) override;
     health health_numbers() const override;
     file_operations& files() override { return *this; }
     task<result<std::string>> read(std::string id, read_command command) override;
@@ -224,6 +228,11 @@ private:
                                         const read_command& command);
     std::string next_file_call();
 
+    // native_files.cpp
+    host_door door_of(const session& one) const;
+    task<void> try_door(session_ptr one, std::shared_ptr<sandbox> box, std::optional<std::uint32_t> uid);
+    task<native_outcome> through_host_door(session_ptr one, native_call call, time_point until);
+
     // queries.cpp
     session_ptr find_listed(std::string_view id) const;
     task<std::optional<usage_sample>> sample(session_ptr one);
@@ -266,6 +275,7 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> next_order_{1};
     std::atomic<std::uint64_t> next_file_call_{1};
+    std::atomic<std::uint64_t> next_native_call_{1};
     std::atomic<std::int64_t> quarantined_{0};
     shards shards_;
     admission admission_;
@@ -292,6 +302,7 @@ private:
     std::vector<session_ptr> dirty_;
     time_point last_prune_{};
     std::shared_ptr<core::event> reap_now_; ///< on flush_strand_: set at the end
+    std::unique_ptr<archive> archive_;
 };
 
 } // namespace sandboxd::session

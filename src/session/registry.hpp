@@ -13,7 +13,9 @@
 #include "core/offload.hpp"
 #include "sandboxd/config.hpp"
 #include "sandboxd/sandbox.hpp"
+#include "session/archive.hpp"
 #include "session/files.hpp"
+#include "session/native_files.hpp"
 #include "session/types.hpp"
 #include "store/session_store.hpp"
 
@@ -35,6 +37,7 @@ struct patience {
     std::chrono::milliseconds run_grace{4'000};   ///< after the command's deadline (N8.2: 5 s at most)
     std::chrono::milliseconds usage{3'000};       ///< a sample
     std::chrono::milliseconds usage_cache{5'000}; ///< contract 2.15
+    std::chrono::milliseconds door{3'000};        ///< the proof that host and sandbox share a directory
     std::chrono::milliseconds flush{500};         ///< events and activity are written so late at most
     std::chrono::milliseconds tick{1'000};        ///< between two looks at the clock of the reaper
     std::chrono::milliseconds adopt_again{2'000}; ///< between two looks for sandboxes that did not answer
@@ -128,6 +131,12 @@ public:
 
     /// The operations on files.
     [[nodiscard]] virtual file_operations& files() = 0;
+
+    /// `files/*`.
+    [[nodiscard]] virtual native_files& host_files() = 0;
+
+    /// The workspaces of all sessions there ever were.
+    [[nodiscard]] virtual archive& workspaces() = 0;
 
     [[nodiscard]] virtual health health_numbers() const = 0;
 

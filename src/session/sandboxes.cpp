@@ -44,8 +44,10 @@ task<result<live_registry::built>> live_registry::build(session_ptr one, place_t
         }
         spec->workspace_dir = std::move(*made);
     }
+    const auto uid = spec->uid;
     auto answer = co_await build_in_slot(one, std::move(*spec), std::move(where.slot));
     if (answer) {
+        co_await try_door(one, answer->box, uid);
         const std::lock_guard lock(one->mutex);
         one->idle_limit = std::chrono::seconds(policy->idle_timeout);
     }

@@ -24,7 +24,8 @@ live_registry::live_registry(environment on)
       flush_strand_(boost::asio::make_strand(on_.context.get_executor())),
       flush_now_(std::make_shared<core::event>(flush_strand_)),
       last_prune_(on_.clock.steady()),
-      reap_now_(std::make_shared<core::event>(flush_strand_)) {}
+      reap_now_(std::make_shared<core::event>(flush_strand_)),
+      archive_(create_archive(on_.workers, [this] { return policy(); })) {}
 
 live_registry::~live_registry() {
     if (calls_->inside() != 0) {

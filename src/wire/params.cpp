@@ -37,6 +37,19 @@ std::optional<bool> read_query_flag(std::string_view name, std::optional<std::st
     return std::nullopt;
 }
 
+std::optional<std::string> read_query_text(std::string_view name, std::optional<std::string_view> text,
+                                           fault_list& faults) {
+    if (text) {
+        return std::string(*text);
+    }
+    faults.add({.type = "missing",
+                .loc = {"query", std::string(name)},
+                .msg = "Field required",
+                .input = "null",
+                .ctx = {}});
+    return std::nullopt;
+}
+
 std::optional<std::int64_t> read_query_integer(std::string_view name, std::optional<std::string_view> text,
                                                std::int64_t absent, std::int64_t at_least,
                                                fault_list& faults) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace sandboxd::wire {
@@ -20,6 +21,10 @@ bool check_run_id(std::string_view id, fault_list& faults);
 /// `usage`, `purge`: `absent` when there is none (contract 1.1.6); nothing when it is faulty.
 [[nodiscard]] std::optional<bool> read_query_flag(std::string_view name, std::optional<std::string_view> text,
                                                   bool absent, fault_list& faults);
+
+/// `path` of files/write: any text, but there must be one.
+[[nodiscard]] std::optional<std::string>
+read_query_text(std::string_view name, std::optional<std::string_view> text, fault_list& faults);
 
 /// `after`: a whole number not below `at_least`.
 [[nodiscard]] std::optional<std::int64_t> read_query_integer(std::string_view name,

@@ -124,6 +124,20 @@ bool refuse_nul(fault_list& faults, const place& at, const json::value& input) {
                   std::move(context));
 }
 
+bool refuse_count(fault_list& faults, const place& at, const json::value& list, bool too_many,
+                  std::size_t bound) {
+    const std::size_t actual = list.get_array().size();
+    json::object context;
+    context["field_type"] = "List";
+    context[too_many ? "max_length" : "min_length"] = bound;
+    context["actual_length"] = actual;
+    return refuse(faults, too_many ? "too_long" : "too_short", at,
+                  std::string("List should have at ") + (too_many ? "most " : "least ") +
+                      std::to_string(bound) + (bound == 1 ? " item" : " items") + " after validation, not " +
+                      std::to_string(actual),
+                  list, std::move(context));
+}
+
 place below(const place& at, place_part part) {
     place out = at;
     out.push_back(std::move(part));
@@ -198,6 +212,13 @@ bool read_value(const json::value& from, std::int64_t& into, const rules& keep, 
         context["gt"] = static_cast<std::int64_t>(*keep.above);
         return refuse(faults, "greater_than", at, "Input should be greater than " + bound_text(*keep.above),
                       from, std::move(context));
+    }
+    if (keep.at_most && into > *keep.at_most) {
+        json::object context;
+        context["le"] = *keep.at_most;
+        return refuse(faults, "less_than_equal", at,
+                      "Input should be less than or equal to " + std::to_string(*keep.at_most), from,
+                      std::move(context));
     }
     return true;
 }
@@ -278,25 +299,21 @@ bool read_value(const json::value& from, std::vector<std::string>& into, const r
         return refuse(faults, "list_type", at, "Input should be a valid list", from);
     }
     const auto& items = from.get_array();
+    if (keep.max_items && items.size() > *keep.max_items) {
+        return refuse_count(faults, at, from, true, *keep.max_items);
+    }
     bool good = true;
     into.clear();
     for (std::size_t i = 0; i < items.size(); ++i) {
         rules of_item;
         of_item.no_nul = keep.no_nul;
+        of_item.pattern = keep.item_pattern;
         good = read_value(items[i], into.emplace_back(), of_item, below(at, static_cast<std::int64_t>(i)),
                           faults) &&
                good;
     }
     if (good && items.size() < keep.min_items) {
-        json::object context;
-        context["field_type"] = "List";
-        context["min_length"] = keep.min_items;
-        context["actual_length"] = items.size();
-        return refuse(faults, "too_short", at,
-                      "List should have at least " + std::to_string(keep.min_items) +
-                          (keep.min_items == 1 ? " item" : " items") + " after validation, not " +
-                          std::to_string(items.size()),
-                      from, std::move(context));
+        return refuse_count(faults, at, from, false, keep.min_items);
     }
     return good;
 }

@@ -27,11 +27,14 @@ extern const id_pattern run_id_pattern;
 struct rules {
     bool required = false;
     std::optional<std::int64_t> at_least{};
+    std::optional<std::int64_t> at_most{};
     std::optional<double> above{};
     const id_pattern* pattern = nullptr;
     std::size_t min_items = 0;
-    bool no_null = false; ///< of a change: the field can't be cleared
-    bool no_nul = false;  ///< a NUL can't reach a program (N19.2)
+    std::optional<std::size_t> max_items{};
+    const id_pattern* item_pattern = nullptr; ///< of each item of a list
+    bool no_null = false;                     ///< of a change: the field can't be cleared
+    bool no_nul = false;                      ///< a NUL can't reach a program (N19.2)
 };
 
 // Reading one value with the leniency of contract 1.1.6. Each pushes what is wrong, with the words of the
