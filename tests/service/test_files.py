@@ -453,7 +453,7 @@ def test_n16_32_closing_ends_what_is_pending(service):
     assert session.close().status == 204
     for one in searches:
         one.join(60)
-    assert watch.seconds() < 20 and len(answers) == 4
+    assert watch.seconds < 20 and len(answers) == 4
     assert all(answer.status in (200, 404) for answer in answers)
 
 
@@ -486,7 +486,7 @@ def test_odd_names(session, name):
     assert session.run(["cat", f"/workspace/d/{name}"])["stdout"] == data.decode().replace("needle", "pin")
 
 
-@pytest.mark.parametrize("name", ["n" * 256, "x/" * 3000 + "y"])
+@pytest.mark.parametrize("name", ["n" * 256, "x/" * 300 + "n" * 256], ids=["long", "long and deep"])
 def test_names_that_no_file_can_have(shared, name):
     assert shared.read(name).startswith(("Error: ", "[Error"))
     assert shared.op("write", path=name, content_b64="")["error"].startswith("Failed to ")
