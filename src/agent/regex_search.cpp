@@ -36,6 +36,106 @@ bool holds(regex_step::place where, bool at_start, bool at_end, bool word_before
     return false;
 }
 
+/// Tries one way after the other; what is to be undone on the way back lies between the branches.
+class backtracker {
+public:
+    backtracker(const regex_program& program, std::string_view line) : program_(program), line_(line) {}
+
+    /// Nothing when it takes too many steps, all places together.
+    std::optional<bool> matches_at(std::size_t begin);
+
+private:
+    static constexpr std::size_t unset = SIZE_MAX;
+    struct branch {
+        std::uint32_t step;
+        std::size_t at;
+        std::uint32_t slot; ///< not 0: not a branch, but a group's end to be put back
+        std::size_t value;
+    };
+    struct position {
+        std::uint32_t step;
+        std::size_t at;
+    };
+
+    bool advance(position& from);
+    bool repeats_group(std::uint32_t group, std::size_t& at) const;
+
+    const regex_program& program_;
+    std::string_view line_;
+    std::size_t left_ = most_backtracks;
+    std::vector<branch> branches_;
+    std::array<std::size_t, 20> slots_{};
+};
+
+bool backtracker::repeats_group(std::uint32_t group, std::size_t& at) const {
+    const auto first = slots_[2 * group];
+    const auto end = slots_[2 * group + 1];
+    if (first == unset || end == unset || first > end ||
+        !line_.substr(at).starts_with(line_.substr(first, end - first))) {
+        return false;
+    }
+    at += end - first;
+    return true;
+}
+
+/// One step; false where it does not match.
+bool backtracker::advance(position& from) {
+    const auto& one = program_.steps[from.step++];
+    const bool at_end = from.at == line_.size();
+    const auto byte = at_end ? 0U : static_cast<unsigned char>(line_[from.at]);
+    switch (one.what) {
+    case regex_step::kind::match:
+        return true;
+    case regex_step::kind::bytes:
+        ++from.at;
+        return !at_end && byte >= one.low && byte <= one.high;
+    case regex_step::kind::split:
+        branches_.push_back({one.other, from.at, 0, 0});
+        from.step = one.next;
+        return true;
+    case regex_step::kind::jump:
+        from.step = one.next;
+        return true;
+    case regex_step::kind::assertion:
+        return holds(one.where, from.at == 0, at_end,
+                     from.at > 0 && is_word(static_cast<unsigned char>(line_[from.at - 1])),
+                     !at_end && is_word(byte));
+    case regex_step::kind::save:
+        if (one.next < slots_.size()) {
+            branches_.push_back({0, 0, one.next, slots_[one.next]});
+            slots_[one.next] = from.at;
+        }
+        return true;
+    case regex_step::kind::reference:
+        return repeats_group(one.next, from.at);
+    }
+    return false;
+}
+
+std::optional<bool> backtracker::matches_at(std::size_t begin) {
+    slots_.fill(unset);
+    branches_.assign(1, {0, begin, 0, 0});
+    while (!branches_.empty()) {
+        const auto from = branches_.back();
+        branches_.pop_back();
+        if (from.slot != 0) {
+            slots_[from.slot] = from.value;
+            continue;
+        }
+        position here{from.step, from.at};
+        do {
+            if (program_.steps[here.step].what == regex_step::kind::match) {
+                return true;
+            }
+            if (left_-- == 0 || branches_.size() > most_backtracks / 8) {
+                left_ = 0;
+                return std::nullopt;
+            }
+        } while (advance(here));
+    }
+    return false;
+}
+
 } // namespace
 
 regex_search::regex_search(const regex_program& program) : program_(program) {
@@ -170,78 +270,12 @@ std::optional<bool> regex_search::matches(std::string_view line) {
     return false;
 }
 
-/// Tries one way after the other; what is to be undone on the way back lies between the branches.
 std::optional<bool> regex_search::backtrack(std::string_view line) const {
-    struct branch {
-        std::uint32_t step;
-        std::size_t at;
-        std::uint32_t slot; ///< not 0: not a branch, but a group's end to be put back
-        std::size_t value;
-    };
-    constexpr std::size_t unset = SIZE_MAX;
-    std::size_t left = most_backtracks;
-    std::vector<branch> branches;
+    backtracker from(program_, line);
     for (std::size_t begin = 0; begin <= line.size(); ++begin) {
-        std::array<std::size_t, 20> slots;
-        slots.fill(unset);
-        branches.assign(1, {0, begin, 0, 0});
-        while (!branches.empty()) {
-            const auto from = branches.back();
-            branches.pop_back();
-            if (from.slot != 0) {
-                slots[from.slot] = from.value;
-                continue;
-            }
-            auto at = from.at;
-            for (auto step = from.step;;) {
-                if (left-- == 0 || branches.size() > most_backtracks / 8) {
-                    return std::nullopt;
-                }
-                const auto& one = program_.steps[step];
-                const auto byte = at < line.size() ? static_cast<unsigned char>(line[at]) : 0U;
-                bool goes_on = true;
-                switch (one.what) {
-                case regex_step::kind::match:
-                    return true;
-                case regex_step::kind::bytes:
-                    goes_on = at < line.size() && byte >= one.low && byte <= one.high;
-                    ++at;
-                    ++step;
-                    break;
-                case regex_step::kind::split:
-                    branches.push_back({one.other, at, 0, 0});
-                    step = one.next;
-                    break;
-                case regex_step::kind::jump:
-                    step = one.next;
-                    break;
-                case regex_step::kind::assertion:
-                    goes_on = holds(one.where, at == 0, at == line.size(),
-                                    at > 0 && is_word(static_cast<unsigned char>(line[at - 1])),
-                                    at < line.size() && is_word(byte));
-                    ++step;
-                    break;
-                case regex_step::kind::save:
-                    if (one.next < slots.size()) {
-                        branches.push_back({0, 0, one.next, slots[one.next]});
-                        slots[one.next] = at;
-                    }
-                    ++step;
-                    break;
-                case regex_step::kind::reference: {
-                    const auto first = slots[2 * one.next];
-                    const auto end = slots[2 * one.next + 1];
-                    goes_on = first != unset && end != unset && first <= end &&
-                              line.substr(at).starts_with(line.substr(first, end - first));
-                    at += goes_on ? end - first : 0;
-                    ++step;
-                    break;
-                }
-                }
-                if (!goes_on) {
-                    break;
-                }
-            }
+        const auto answer = from.matches_at(begin);
+        if (!answer || *answer) {
+            return answer;
         }
     }
     return false;
