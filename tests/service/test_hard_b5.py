@@ -54,7 +54,7 @@ class Stopwatch_below:
 
     def __exit__(self, kind, *unused):
         if kind is None:
-            assert self.watch.seconds() < self.most
+            assert self.watch.seconds < self.most
 
 
 @pytest.mark.row("B5-03")
