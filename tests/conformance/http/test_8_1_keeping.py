@@ -50,7 +50,7 @@ def test_8_1_115_116_old_workspaces_are_deleted_and_recent_ones_kept(sweeping, o
     aged(own_root / "old", 2 * HOUR)
     aged(own_root / "recent", HOUR / 2)
     sweeping(workspace_ttl=HOUR)
-    until(lambda: not (own_root / "old").exists(), 15, "the sweep")
+    until(lambda: not (own_root / "old").exists(), 8, "the sweep")
     assert (own_root / "recent/workspace/f").exists()
 
 
@@ -66,7 +66,7 @@ def test_8_1_117_an_open_session_is_never_swept(sweeping, own_root):
     session = service.open(session_id="open")
     aged(own_root / "open", 2 * HOUR)
     aged(own_root / "old", 2 * HOUR)
-    until(lambda: not (own_root / "old").exists(), 15, "the sweep")
+    until(lambda: not (own_root / "old").exists(), 8, "the sweep")
     assert session.sh("cat f") == "x"
 
 
@@ -75,7 +75,7 @@ def test_8_1_118_plain_files_are_ignored(sweeping, own_root):
     os.utime(own_root / "a-file", (1, 1))
     aged(own_root / "old", 2 * HOUR)
     sweeping(workspace_ttl=HOUR)
-    until(lambda: not (own_root / "old").exists(), 15, "the sweep")
+    until(lambda: not (own_root / "old").exists(), 8, "the sweep")
     assert (own_root / "a-file").read_text() == "x"
 
 
@@ -95,7 +95,7 @@ def test_8_1_123_the_loop_goes_on_after_a_pass(sweeping, own_root):
     sweeping(workspace_ttl=HOUR)
     for name in ("first", "second"):
         aged(own_root / name, 2 * HOUR)
-        until(lambda: not (own_root / name).exists(), 15, "a pass")
+        until(lambda: not (own_root / name).exists(), 8, "a pass")
 
 
 @pytest.fixture
