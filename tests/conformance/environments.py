@@ -55,12 +55,37 @@ def make(generation):
         target.mkdir()
         _step(["/usr/bin/python3", "-m", "venv", target / "venv"])
         pip = [python(generation), "-m", "pip", "--disable-pip-version-check", "-q"]
-        _step([*pip, "install", "-r", HERE / "requirements" / f"{generation}.txt"])
+        _step([*pip, "install", "--no-compile", "-r", HERE / "requirements" / f"{generation}.txt"])
         name = f"pydantic-ai-backend=={RELEASES[generation]}"
         _step([*pip, "download", "--no-deps", "--no-binary", "pydantic-ai-backend", "-d", target, name])
         with tarfile.open(target / f"pydantic_ai_backend-{RELEASES[generation]}.tar.gz") as archive:
             archive.extractall(target, filter="data")
         (target / "complete").touch()
+
+
+UPSTREAM = {
+    "g1": ["test_remote_sandbox.py", "test_policy_updates.py"],
+    "g2": ["test_workspace_sandboxd.py", "test_workspace_sandboxd_conformance.py"],
+    "g3": ["test_remote_sandbox.py", "test_policy_updates.py", "test_workspace_sandboxd.py",
+           "test_workspace_sandboxd_conformance.py"],
+}
+
+
+def lanes():
+    """(name, pytest's command, additions to the environment) of each part, the longest first."""
+    def own(name, interpreter, folder):
+        return name, [interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", HERE / folder], {}
+
+    def theirs(generation):
+        tests = sources(generation)
+        command = [python(generation), "-m", "pytest", "-p", "no:cacheprovider", "-p", "shim", "-q", "--tb=short",
+                   "-c", tests / "pyproject.toml", "-o", "addopts=", "-m", "not kubernetes and not daytona",
+                   *[tests / "tests" / name for name in UPSTREAM[generation]]]
+        return f"reference-{generation}", command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
+
+    return [own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
+            own("workspace-g3", python("g3"), "workspace"), own("g1", python("g1"), "g1"),
+            own("g3", python("g3"), "g3"), *[theirs(generation) for generation in RELEASES]]
 
 
 if __name__ == "__main__":

@@ -14,16 +14,7 @@ from harness.wait import until  # noqa: E402
 
 
 class Ours(Service):
-    """This service. `backend` and what a daemon's client needs come from the target."""
-
-    backend = "oci"
-    extra = {}
-
-    def command(self):
-        return [self.program, "--backend", self.backend, "--listen", f"127.0.0.1:{self.port}"]
-
-    def environment(self):
-        return {**super().environment(), **self.extra}
+    """This service."""
 
     def assert_nothing_left(self):
         until(lambda: not leftovers.processes_of(self.directory), 10, "the end of every process of the service")
@@ -32,16 +23,14 @@ class Ours(Service):
 class Reference(Service):
     """A release of the reference, in the Python that has it installed."""
 
-    extra = {}
-
     def command(self):
         return [self.program, "-m", "pydantic_ai_backends.remote.server"]
 
     def environment(self):
         values = {"token": self.token, "host": "127.0.0.1", "port": self.port, "prewarm": 0, **self.settings}
         variables = {f"SANDBOXD_{name.upper()}": str(value) for name, value in values.items() if value is not None}
-        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), "PYTHONWARNINGS": "ignore", **variables,
-                **self.extra}
+        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), "PYTHONWARNINGS": "ignore", **self.extra,
+                **variables}
 
     def stop(self):
         self.terminate()
@@ -59,8 +48,7 @@ class Target:
         self.reference = kind == "reference"
         self.daemon = kind in ("docker", "reference")
         self.program = program
-        base = Reference if self.reference else Ours
-        self.type = type(kind, (base,), {"backend": kind, "extra": extra})
+        self.environment = extra
 
     def runtimes(self, *more, **fields):
         """The allowlist; fields such as python="mem_limit=64m" are added to that alias."""
@@ -69,7 +57,9 @@ class Target:
         return ",".join([*entries, *more])
 
     def service(self, **settings):
-        return self.type(self.program, **{"runtimes": self.runtimes(), "cleanup_interval": 3600, **settings})
+        kind = Reference if self.reference else Ours
+        return kind(self.program, backend=self.kind, environment=self.environment,
+                    **{"runtimes": self.runtimes(), "cleanup_interval": 3600, **settings})
 
 
 def sandbox_pid(session):

@@ -166,6 +166,7 @@ def test_n_093_not_a_number_is_422(shared):
     assert shared.request("POST", "/run", text.encode(), headers).status == 422
 
 
+@pytest.mark.ours  # the reference closes the pipe, which ends the server
 def test_n_094_a_background_server_that_prints_lives_on(shared):
     mark = client.marker()
     began = time.monotonic()
