@@ -109,3 +109,10 @@ def test_8_1_022_a_token_of_odd_bytes_is_401_on_a_service_route(service):
 def test_8_1_023_a_token_of_odd_bytes_is_401_on_a_session_route(service, shared):
     head = f"GET /sessions/{shared.id} HTTP/1.1\r\n".encode() + b"X-Sandbox-Token: caf\xe9\r\n"
     assert raw_status(service, head) == 401
+
+
+def test_n_113_the_dashboard_speaks_run(with_ui):
+    page = with_ui.request("GET", "/ui", token=None).body.decode()
+    assert "/run" in page and "crypto.getRandomValues(new Uint8Array(16))" in page
+    assert "body.attach" not in page
+    assert "/files/" not in page

@@ -1,8 +1,8 @@
 """A pytest plugin that lets the reference's own tests run against this service: `create_app` gives an application that
 starts the service as a process, with the settings of the configuration it was given, and hands every request on.
 
-What a test asks of the reference's process itself (its fake sandboxes, its internals) is not there: such tests are listed
-in not_applicable.txt and left out. A test that sends no request is left out as well: it shows nothing about us."""
+What a test asks of the reference's process itself (its fake sandboxes, its internals) is not there: such tests, and those
+that ask nothing of a service, are listed in not_applicable/ and left out."""
 
 import asyncio
 import dataclasses
@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from environments import RELEASES  # noqa: E402
 from pending import PENDING  # noqa: E402
 from target import Target  # noqa: E402
 
@@ -24,7 +26,6 @@ import pydantic_ai_backends.remote.server as reference  # noqa: E402
 
 PROGRAM = os.environ.get("CONFORMANCE_PROGRAM", str(HERE.parents[2] / "build/release/sandboxd"))
 IMAGES = {"python": "host", "node": "host"}  # under any name the tests give
-SENT = {"requests": 0}
 
 
 def runtime_entry(entry):
@@ -82,7 +83,6 @@ class App:
                 service.discard()
 
     def forward(self, method, path, headers, body):
-        SENT["requests"] += 1
         connection = http.client.HTTPConnection("127.0.0.1", self.start().port, timeout=90)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -130,10 +130,15 @@ reference.create_app = create_app
 
 
 def not_applicable():
-    """Test to reason."""
-    rows = (line.split(None, 1) for line in (HERE / "not_applicable.txt").read_text().splitlines()
-            if line and not line.startswith("#"))
-    return {name: reason for name, reason in rows}
+    """Test to reason, for the release that is installed."""
+    generation = next(name for name, release in RELEASES.items() if release == version("pydantic-ai-backend"))
+    found, reason = {}, None
+    for line in (HERE / "not_applicable" / f"{generation}.txt").read_text().splitlines():
+        if line.startswith("["):
+            reason = line.strip("[]")
+        elif line and not line.startswith("#"):
+            found[line] = reason
+    return found
 
 
 def short(item):
@@ -142,7 +147,10 @@ def short(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    left_out = not_applicable() if not os.environ.get("CONFORMANCE_ALL") else {}
+    left_out = not_applicable()
+    unknown = set(left_out) - {short(item) for item in items}
+    if unknown and not config.option.keyword:
+        raise pytest.UsageError(f"not_applicable/ names tests that are not there: {sorted(unknown)[:5]}")
     for item in items:
         reason = PENDING.get("upstream::" + short(item).split("::")[-1])
         if reason:
@@ -153,18 +161,12 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    SENT["requests"] = 0
-    item.user_properties.append(("short", short(item)))
     yield
     for app in App.made:
         if not _module_scoped(item):
             app.stop()
     if not _module_scoped(item):
         App.made.clear()
-    record = os.environ.get("CONFORMANCE_RECORD")
-    if record:
-        with open(record, "a") as out:
-            out.write(f"{short(item)} {SENT['requests']}\n")
 
 
 def _module_scoped(item):
