@@ -264,7 +264,7 @@ class Session:
 
     def command_lines(self):
         """What runs in the sandbox, as its own processes see it: pid to command line (needs a shell and /proc)."""
-        text = self.sh("for p in /proc/[0-9]*; do a=$(tr '\\000' ' ' <$p/cmdline 2>/dev/null) || continue; "
+        text = self.sh("for p in /proc/[0-9]*; do a=$({ tr '\\000' ' ' <$p/cmdline; } 2>/dev/null) || continue; "
                        'echo "${p#/proc/} $a"; done')
         rows = (line.split(" ", 1) for line in text.splitlines())
         return {int(row[0]): row[1].strip() if len(row) > 1 else "" for row in rows}
