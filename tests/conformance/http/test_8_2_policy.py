@@ -16,14 +16,19 @@ def plain(start):
     return start(max_sessions=20)
 
 
+def contracted(answer):
+    """The policy without what this service adds to it."""
+    return {name: value for name, value in answer.json().items() if name != "overridden"}
+
+
 def put(service, **body):
     answer = service.request("PUT", "/policy", body)
     assert answer.status == 200, answer
-    return answer.json()
+    return contracted(answer)
 
 
 def policy(service):
-    return service.request("GET", "/policy").json()
+    return contracted(service.request("GET", "/policy"))
 
 
 def runtime(answer, alias):
@@ -173,9 +178,19 @@ def rewrite(path, body):
 
 def test_8_2_025_026_an_edit_is_noticed(overrides):
     service = overrides('{"idle_timeout": 77}')
-    put(service, idle_timeout=88)
     rewrite(service.file, {"idle_timeout": 99})
     until(lambda: policy(service)["idle_timeout"] == 99, 8, "the new value")
+
+
+@pytest.mark.ours
+def test_8_2_026_what_put_set_wins_until_it_is_forgotten(overrides):
+    service = overrides('{"idle_timeout": 77}')
+    put(service, idle_timeout=88)
+    rewrite(service.file, {"idle_timeout": 99, "execute_timeout": 55})
+    until(lambda: policy(service)["execute_timeout"] == 55, 8, "a pass")
+    assert policy(service)["idle_timeout"] == 88
+    assert service.request("DELETE", "/policy").status in (200, 204)
+    assert policy(service)["idle_timeout"] == 99
 
 
 def test_8_2_027_028_deleting_it_reverts_nothing(overrides):
