@@ -1,5 +1,6 @@
 """The file operations beside the spawn floor, GNU grep and find, all in one sandbox and one run."""
 
+import base64
 import json
 import statistics
 
@@ -29,7 +30,8 @@ def small(tools, service, session, table, quick):
     session.exec("cat >small.txt <<'END'\n" + content.rstrip("\n") + "\nEND")
     requests = {
         "read": request(session, "read", path="small.txt"),
-        "write": request(session, "write", path="small.txt", content=content),
+        "write": request(session, "write", path="small.txt",
+                         content_b64=base64.b64encode(content.encode()).decode()),
         "exists": request(session, "exists", path="small.txt"),
         "ls": request(session, "ls", path="."),
         # The old text is there again afterwards.

@@ -16,6 +16,9 @@ from pathlib import Path
 
 import leftovers
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "conformance"))
+import environments as conformance  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = os.environ.get("SANDBOXD_JOBS", "2")
 MINUTE = 60
@@ -158,6 +161,23 @@ class Suite:
         if not self.count_junit("service", report) or outcome.timed_out or outcome.status not in (0, 1):
             self.tally.check(f"service tests ran to their end, lane {lane}", False, outcome.tail())
 
+    def conformance(self):
+        """the contract's lines over HTTP and through the published clients, and the reference's own tests (pytest)"""
+        made = run(["/usr/bin/python3", "tests/conformance/environments.py"], 20 * MINUTE)
+        self.tally.check("the environments of the published clients", made.status == 0, made.tail())
+        if made.status != 0:
+            return
+        lanes = conformance.lanes()
+        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda lane: self.conformance_lane(*lane), lanes))
+
+    def conformance_lane(self, lane, command, env):
+        report = self.reports / f"conformance-{lane}.xml"
+        outcome = run([*command, f"--junit-xml={report}"], 15 * MINUTE, env={**self.env, **env}, show=True)
+        say(f"  conformance, {lane}: exit {outcome.status}, {outcome.seconds:.0f} s")
+        if not self.count_junit("conformance", report) or outcome.timed_out or outcome.status not in (0, 1):
+            self.tally.check(f"conformance ran to its end, {lane}", False, outcome.tail())
+
     def asan(self):
         """all C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
         if not self.build("asan", ["all"]):
@@ -260,17 +280,18 @@ class Suite:
         shutil.rmtree(self.reports, ignore_errors=True)
 
 
-STEPS = ["format", "headers", "release", "service", "asan", "tsan"]
+STEPS = ["format", "headers", "release", "service", "conformance", "asan", "tsan"]
+ON_REQUEST = {"conformance"}
 
 
 def main():
-    listing = "\n".join(f"  {name:8} {getattr(Suite, name).__doc__}" for name in STEPS)
+    listing = "\n".join(f"  {name:11} {getattr(Suite, name).__doc__}" for name in STEPS)
     parser = argparse.ArgumentParser(prog="scripts/test", formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="steps:\n" + listing)
     parser.add_argument("--long", action="store_true", help="the large counts in full")
     parser.add_argument("--only", metavar="STEP[,STEP]", help="only these steps")
     arguments = parser.parse_args()
-    chosen = arguments.only.split(",") if arguments.only else STEPS
+    chosen = arguments.only.split(",") if arguments.only else [n for n in STEPS if n not in ON_REQUEST]
     unknown = [name for name in chosen if name not in STEPS]
     if unknown:
         parser.error(f"unknown step {unknown[0]!r} (one of: {', '.join(STEPS)})")
@@ -293,14 +314,12 @@ def main():
     # The service tests mostly wait, so they run beside the sanitizer builds.
     for name in [n for n in ("format", "headers", "release") if n in chosen]:
         step(name)
-    aside = None
-    if "service" in chosen:
-        aside = threading.Thread(target=step, args=("service",))
-        aside.start()
+    waiting = [n for n in ("service", "conformance") if n in chosen]
+    aside = threading.Thread(target=lambda: [step(name) for name in waiting])
+    aside.start()
     for name in [n for n in ("asan", "tsan") if n in chosen]:
         step(name)
-    if aside:
-        aside.join()
+    aside.join()
     suite.close(before)
 
     for name, text in suite.tally.failures:

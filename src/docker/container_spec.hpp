@@ -78,6 +78,7 @@ struct container_place {
 
 inline constexpr const char* label_service = "sandboxd.service";
 inline constexpr const char* label_slot = "sandboxd.slot";
+inline constexpr const char* label_keep = "sandboxd.keep"; ///< a stop leaves the container
 
 /// The container of a sandbox: contract 4.2 with "Decided" 2, 5 and 6 (the agent is the entrypoint and takes
 /// the place of init; stdin open and not once; log driver none; nofile limit set; labels).

@@ -63,6 +63,9 @@ container_spec container_for(const sandbox_spec& sandbox, const container_place&
         made.user = std::to_string(*sandbox.uid) + ":" + std::to_string(*sandbox.uid);
     }
     made.labels = {{label_service, place.service_uuid}, {label_slot, place.slot}};
+    if (sandbox.keep != keeping::nothing) {
+        made.labels.emplace_back(label_keep, "1");
+    }
     made.open_stdin = true;
     made.healthcheck = false; // each check would be a process of the daemon's inside the sandbox
     made.init = false;

@@ -36,6 +36,10 @@ errc code_of(const end_record& record) {
     case EPERM:
     case EROFS:
         return errc::denied;
+    case ENOTDIR: // the path is at fault: no file can be there
+    case ELOOP:
+    case ENAMETOOLONG:
+        return errc::invalid;
     case ETIMEDOUT:
         return errc::timeout;
     default:

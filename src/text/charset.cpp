@@ -121,6 +121,12 @@ private:
     iconv_t handle_;
 };
 
+/// 0x80 to 0x9F; NEL, which some use as an end of line, aside.
+bool is_upper_control(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x80 && byte < 0xA0 && byte != 0x85;
+}
+
 } // namespace
 
 std::string_view detect(std::string_view bytes) {
@@ -137,7 +143,11 @@ std::string_view detect(std::string_view bytes) {
     }
     const auto above_ascii =
         std::ranges::count_if(bytes, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-    return known->latin && above_ascii < telling_bytes ? western : known->name;
+    // The encodings of ISO 8859 have controls where those of Windows have quotes and dashes; no text has
+    // those.
+    const bool impossible =
+        known->detected.starts_with("ISO-8859-") && std::ranges::any_of(bytes, is_upper_control);
+    return impossible || (known->latin && above_ascii < telling_bytes) ? western : known->name;
 }
 
 std::optional<std::string> convert(std::string_view charset, std::string_view bytes) {
@@ -160,6 +170,11 @@ std::optional<std::string> convert_replacing(std::string_view charset, std::stri
         bytes.remove_prefix(1);
     }
     return out;
+}
+
+std::string from_western(std::string_view bytes) {
+    auto text = convert(western, bytes);
+    return text ? std::move(*text) : from_latin1(bytes);
 }
 
 std::string from_latin1(std::string_view bytes) {

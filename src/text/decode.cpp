@@ -95,7 +95,7 @@ std::string decode_text(std::string_view bytes) {
             return std::move(*text);
         }
     }
-    return from_latin1(bytes);
+    return from_western(bytes);
 }
 
 std::optional<std::string> decode_unknown(std::string_view bytes) {

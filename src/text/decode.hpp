@@ -10,7 +10,7 @@ namespace sandboxd::text {
 // UTF-8 with a few faults, then the detected encoding. A byte order mark is never part of the text. Takes
 // time in proportion to the bytes: large files belong on a worker.
 
-/// For a file whose name says it is text: never fails. At last every byte is a character (Latin-1).
+/// For a file whose name says it is text: never fails.
 [[nodiscard]] std::string decode_text(std::string_view bytes);
 
 /// For any other file: nothing when it is not text, which is when more than 1 % of the characters (and more

@@ -210,6 +210,41 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_its_own_and_nothing_else) {
     BOOST_TEST(code(get(builder->adopt({"../x", "docker", ""})).error()) == code(errc::gone));
 }
 
+BOOST_AUTO_TEST_CASE(a_kept_container_is_started_again_in_its_slot) {
+    auto of = spec();
+    of.keep = keeping::layer;
+    const slot_record slot{"slot-7", "docker", "slot-7"};
+    auto made = get(builder->build(of, slot));
+    BOOST_TEST_REQUIRE(made.has_value());
+    const auto container = daemon->containers.begin()->first;
+    test::run(context, (*made)->stop(false));
+    BOOST_TEST(!(*made)->alive());
+    BOOST_TEST_REQUIRE(daemon->containers.size() == 1U);
+    BOOST_TEST(daemon->containers.begin()->second.state == "exited");
+    of.keep = keeping::kept;
+    made = get(builder->build(of, slot));
+    BOOST_TEST_REQUIRE(made.has_value());
+    BOOST_TEST(daemon->containers.begin()->first == container);
+    BOOST_TEST(daemon->containers.begin()->second.state == "running");
+    test::run(context, (*made)->stop(true)); // a purge leaves nothing
+    BOOST_TEST(daemon->containers.empty());
+    BOOST_TEST(code(get(builder->build(of, slot)).error()) == code(errc::gone));
+}
+
+BOOST_AUTO_TEST_CASE(a_kept_container_without_an_agent_that_answers_stays) {
+    auto of = spec();
+    of.keep = keeping::layer;
+    const slot_record slot{"slot-7", "docker", "slot-7"};
+    auto made = get(builder->build(of, slot));
+    BOOST_TEST_REQUIRE(made.has_value());
+    test::run(context, (*made)->stop(false));
+    factory_error = error{errc::start_failed, "the sandbox's agent did not answer in time"};
+    of.keep = keeping::kept;
+    BOOST_TEST(code(get(builder->build(of, slot)).error()) == code(errc::start_failed));
+    BOOST_TEST(daemon->containers.size() == 1U);
+    BOOST_TEST(daemon->containers.begin()->second.state == "exited");
+}
+
 BOOST_AUTO_TEST_CASE(a_container_without_the_agent_is_entered_through_the_bridge) {
     docker::container_spec plain;
     plain.labels = {{docker::label_service, "uuid-1"}, {docker::label_slot, "slot-9"}};

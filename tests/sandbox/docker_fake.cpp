@@ -121,7 +121,14 @@ task<answer<outcome>> fake_daemon::stop(std::string, std::chrono::seconds, milli
     co_return outcome::done;
 }
 
-task<answer<outcome>> fake_daemon::kill(std::string, std::string, milliseconds) {
+task<answer<outcome>> fake_daemon::kill(std::string id, std::string, milliseconds) {
+    if (auto ok = begin("kill"); !ok) {
+        co_return ok.error();
+    }
+    if (containers.at(id).state != "running") {
+        co_return outcome::already;
+    }
+    end(id);
     co_return outcome::done;
 }
 

@@ -87,7 +87,7 @@ def test_a_daemon_that_does_not_answer_is_a_502_at_the_deadline_and_others_go_on
             raw.send(f"POST /sessions HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: {service.token}\r\nContent-Length: 2\r\n\r\n{{}}")
             answer = raw.answer()
         assert answer.status == 502
-        assert "no answer from the daemon in time" in answer.detail
+        assert "no answer from the daemon within" in answer.detail
     finally:
         os.kill(mortal.process.pid, signal.SIGCONT)
     until(lambda: degraded(service) is None, seconds=20, what="well again")

@@ -88,9 +88,11 @@ def test_b2_12_one_decoder_per_stream(session):
 @pytest.mark.row("B2-15")
 def test_b2_15_characters_cut_at_every_border(session, seed):
     chooser = random.Random(seed)
-    text = ""
-    while len(text.encode()) < 300_000:
-        text += chooser.choice("aé€🚀")
+    parts, size = [], 0
+    while size < 300_000:
+        parts.append(chooser.choice("aé€🚀"))
+        size += len(parts[-1].encode())
+    text = "".join(parts)
     # Written through small, odd pieces so that characters are cut at every place.
     session.sh("rm -f /tmp/text")
     for start in range(0, len(text), 20_000):

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +18,13 @@ LIMITS = "mem_limit=256m;pids_limit=60;cpus=2"
 
 
 @pytest.fixture(scope="module")
-def service(services, images):
-    return services(on_shutdown="keep",
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("workspaces")
+
+
+@pytest.fixture(scope="module")
+def service(services, images, root):
+    return services(on_shutdown="keep", workspace_root=root,
                     runtimes=images.runtimes(*[f"{name}=host;oci_runtime={name};{LIMITS}" for name in RUNTIMES]))
 
 
@@ -128,13 +132,14 @@ def test_what_a_command_leaves_in_the_background_lives_on(session):
 # Files and walls ---------------------------------------------------------------------------------------------------
 
 
-def test_the_workspace_is_shared_with_the_host(service, session):
+def test_the_workspace_is_shared_with_the_host(root, session):
     session.sh("echo inside >file; mkdir -p d; echo deep >d/f")
-    workspace = next(path for path in Path(service.directory).glob(f"**/{session.id}/workspace"))
+    workspace = root / session.id / "workspace"
     assert (workspace / "file").read_text() == "inside\n"
     assert os.stat(workspace / "file").st_uid == 0
     (workspace / "from-host").write_text("outside\n")
-    assert session.sh("cat from-host; stat -c %u from-host") == "outside\n0\n"
+    # No `stat` here: coreutils ask with a flag of statx that gVisor of 2022 does not know.
+    assert session.sh("cat from-host; test -O from-host && echo own") == "outside\nown\n"
     session.sh("rm -r file d from-host")
     assert not (workspace / "file").exists()
 
@@ -229,7 +234,10 @@ def test_a_death_is_seen(service, name):
         assert f'"runtime":"{name}"' in text
         os.kill(int(text.split('"pid":')[1].split(",")[0]), signal.SIGKILL)
         until(lambda: not session.info()["alive"], seconds=10, what="the death to be seen")
-        assert session.request("POST", "/run", {"argv": ["true"], "run_id": run_id()}).status == 410
+        # The next command gets a new sandbox, of the same runtime.
+        assert session.sh("echo new") == "new\n"
+        (after,) = {path.name for path in (service.state / "oci").iterdir()} - before - {slot}
+        assert f'"runtime":"{name}"' in (service.state / "oci" / after / "state.json").read_text()
     assert not (service.state / "oci" / slot).exists()
     assert [path.name for path in (service.state / name).iterdir() if slot in path.name] == []
     left = [directory for directory, _, _ in os.walk("/sys/fs/cgroup") if directory.endswith("/" + slot)]

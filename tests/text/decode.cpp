@@ -88,6 +88,14 @@ BOOST_AUTO_TEST_CASE(a_few_letters_are_taken_for_the_common_alphabet) {
     BOOST_TEST(decode_text("\xA9 2024") == "© 2024");
 }
 
+BOOST_AUTO_TEST_CASE(quotes_and_dashes_tell_windows_from_iso) {
+    // Taken for Greek by the detector, which has controls at these places.
+    BOOST_TEST(decode_text(repeated("\x93Smart\x94 \x96 quotes for 10 \x80\x85 and dashes \x97 here. ", 5)) ==
+               repeated("“Smart” – quotes for 10 €… and dashes — here. ", 5));
+    BOOST_TEST(from_western("\x93\xE9") == "“é");
+    BOOST_TEST(from_western("\x81\xE9") == "\xC2\x81é");
+}
+
 BOOST_AUTO_TEST_CASE(utf8_with_a_few_faults_stays_utf8) {
     const std::string lines = repeated("你好，世界。\n", 20);
     BOOST_TEST(decode_text(lines + "\xFF\n" + lines) == lines + "\xEF\xBF\xBD\n" + lines);

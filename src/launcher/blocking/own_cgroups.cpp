@@ -101,7 +101,8 @@ settings version_2(const cgroup_layout& layout, const std::string& path, const s
     return all;
 }
 
-/// Hands the controllers down from the root of version 2; one that is missing stays missing.
+/// Hands the controllers of version 2 down from the root to the cgroup of `path`; one that is missing stays
+/// missing.
 void enable_controllers(const cgroup_layout& layout, const std::string& path) {
     for (std::size_t end = 0; end != std::string::npos; end = path.find('/', end + 1)) {
         for (const char* one : {"+memory", "+cpu", "+pids"}) {
@@ -137,7 +138,7 @@ result<made_cgroups> made_cgroups::make(const cgroup_layout& layout, const std::
         return made;
     }
     if (layout.is_unified()) {
-        enable_controllers(layout, path.substr(0, path.rfind('/')));
+        enable_controllers(layout, path);
     }
     for (const auto& directory : directories_of(layout, path, which)) {
         if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {

@@ -83,6 +83,9 @@ public:
         if (auto ok = check(spec); !ok) {
             co_return ok.error();
         }
+        if (spec.keep != keeping::nothing) {
+            co_return co_await wake(in_, std::move(spec), slot.slot);
+        }
         co_return co_await launch(in_, std::move(spec), slot.slot);
     }
 
@@ -126,9 +129,7 @@ task<result<std::shared_ptr<sandbox>>> docker_builder::adopt(slot_record slot) {
     if (!is_slot(slot.slot)) {
         co_return error{errc::gone, "the record names no slot of this backend"};
     }
-    auto filters = ours();
-    filters.emplace_back("label", std::string(docker::label_slot) + "=" + slot.slot);
-    auto listed = co_await in_->options.engine->list(std::move(filters), call_limit);
+    auto listed = co_await in_->options.engine->list(slot_filters(*in_, slot.slot), call_limit);
     if (!listed) {
         co_return static_cast<const error&>(listed.error());
     }
@@ -138,16 +139,11 @@ task<result<std::shared_ptr<sandbox>>> docker_builder::adopt(slot_record slot) {
         co_return error{errc::gone, "its container does not run any more"};
     }
     // What an agent was told when it was made is what it goes on doing.
-    const auto directory = door_directory(*in_, slot.slot);
-    std::optional<dial_in> door;
-    if (struct stat made{}; ::stat(directory.c_str(), &made) == 0) {
-        auto opened = dial_in::open(directory);
-        if (!opened) {
-            co_return opened.error();
-        }
-        door = std::move(*opened);
+    auto door = door_of(*in_, slot.slot);
+    if (!door) {
+        co_return door.error();
     }
-    auto host = co_await host_of(in_, slot.slot, running->id, std::move(door), nullptr);
+    auto host = co_await host_of(in_, slot.slot, running->id, std::move(*door), nullptr);
     if (!host) {
         co_return host.error();
     }

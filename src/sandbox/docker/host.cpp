@@ -21,6 +21,7 @@ constexpr auto dial_slice = 200ms;
 constexpr auto inspect_limit = 5s;
 constexpr auto stats_limit = 3s;
 constexpr auto remove_limit = 30s;
+constexpr auto end_limit = 5s; ///< from a kill to its effect
 
 /// What a container's standard error says goes to the log: the agent's last words, or the daemon's own.
 void note_side(const std::string& slot, std::string_view bytes) {
@@ -63,6 +64,7 @@ private:
     [[nodiscard]] task<result<net::stream_ptr>> accept(asio::any_io_executor executor);
     [[nodiscard]] task<result<net::stream_ptr>> attach(asio::any_io_executor executor);
     [[nodiscard]] task<result<net::stream_ptr>> bridge(asio::any_io_executor executor);
+    [[nodiscard]] task<void> end_only();
     [[nodiscard]] task<error> explain(docker::engine_error why);
     [[nodiscard]] docker::hijack_options stream_options() const;
 
@@ -188,7 +190,19 @@ task<result<usage_sample>> container_host::usage() {
     co_return sample;
 }
 
-task<void> container_host::terminate(std::chrono::milliseconds grace, bool /*purge: nothing is kept yet*/) {
+/// What the container has changed stays with it, in its slot.
+task<void> container_host::end_only() {
+    const auto fate = p_.fate;
+    const auto killed = co_await p_.engine->kill(p_.container, "KILL", remove_limit);
+    if (!killed) {
+        core::log::warning("sandbox {} was not ended: {}", p_.slot, killed.error().message);
+    }
+    static_cast<void>(co_await fate->end->event().wait_for(end_limit));
+    p_.watch->forget(p_.container);
+    fate->end->tell();
+}
+
+task<void> container_host::terminate(std::chrono::milliseconds grace, bool purge) {
     if (terminating_.exchange(true)) {
         co_await terminated_.wait();
         co_return;
@@ -196,6 +210,10 @@ task<void> container_host::terminate(std::chrono::milliseconds grace, bool /*pur
     const set_at_end finished{terminated_};
     const auto fate = p_.fate;
     static_cast<void>(co_await fate->end->event().wait_for(grace));
+    if (p_.keep && !purge) {
+        co_await end_only();
+        co_return;
+    }
     const auto removed = co_await p_.engine->remove(p_.container, true, remove_limit);
     if (!removed) {
         core::log::warning("sandbox {} is not removed yet: {}", p_.slot, removed.error().message);

@@ -27,6 +27,7 @@ struct host_parts {
     std::string container; ///< its full id
     transport how = transport::attach;
     std::shared_ptr<container_fate> fate;
+    bool keep = false;                                ///< a stop without purge leaves the container, ended
     std::optional<dial_in> door;                      ///< with transport::dial
     std::string door_directory;                       ///< removed at the end; "" for none
     std::optional<local_process> process;             ///< where the daemon's processes can be seen from here

@@ -5,6 +5,8 @@
 
 #include <boost/json/array.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -155,6 +157,23 @@ std::string door_directory(const workshop& in, const std::string& slot) {
     return in.options.state_directory + "/docker/" + slot;
 }
 
+result<std::optional<dial_in>> door_of(const workshop& in, const std::string& slot) {
+    const auto directory = door_directory(in, slot);
+    if (struct stat made{}; ::stat(directory.c_str(), &made) != 0) {
+        return std::optional<dial_in>();
+    }
+    auto opened = dial_in::open(directory);
+    if (!opened) {
+        return opened.error();
+    }
+    return std::optional<dial_in>(std::move(*opened));
+}
+
+docker::filter_list slot_filters(const workshop& in, const std::string& slot) {
+    return {{"label", std::string(docker::label_service) + "=" + in.options.service_uuid},
+            {"label", std::string(docker::label_slot) + "=" + slot}};
+}
+
 task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in, std::string slot,
                                                    std::string container, std::optional<dial_in> door,
                                                    const docker::container_spec* wanted) {
@@ -187,6 +206,8 @@ task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
     if (wanted != nullptr) {
         say_differences(*in, *wanted, *found);
     }
+    parts.keep = std::any_of(found->labels.begin(), found->labels.end(),
+                             [](const auto& label) { return label.first == docker::label_keep; });
     if (!runs_agent(*found)) {
         core::log::info("container {} runs without the agent: entering it through the bridge", container);
         if (auto copied = co_await in->agents->copy_into(container, found->image_id); !copied) {
@@ -244,10 +265,8 @@ task<result<std::shared_ptr<sandbox>>> launch(std::shared_ptr<workshop> in, sand
 }
 
 task<result<void>> remove_slot(std::shared_ptr<workshop> in, std::string slot) {
-    docker::filter_list filters{
-        {"label", std::string(docker::label_service) + "=" + in->options.service_uuid},
-        {"label", std::string(docker::label_slot) + "=" + slot}};
-    auto removed = co_await docker::remove_matching(in->options.engine, std::move(filters), remove_limit);
+    auto removed =
+        co_await docker::remove_matching(in->options.engine, slot_filters(*in, slot), remove_limit);
     remove_dial_directory(door_directory(*in, slot));
     if (!removed) {
         co_return static_cast<const error&>(removed.error());

@@ -44,6 +44,18 @@ struct workshop {
 [[nodiscard]] task<result<std::shared_ptr<sandbox>>> launch(std::shared_ptr<workshop> in, sandbox_spec spec,
                                                             std::string slot);
 
+/// Starts the container that a stop has left in the slot (sandbox_spec::keep): its settings are what they
+/// were, what it changed is there. Where there is none, as launch() for keeping::layer, errc::gone for
+/// keeping::kept. The container stays in the slot on failure.
+[[nodiscard]] task<result<std::shared_ptr<sandbox>>> wake(std::shared_ptr<workshop> in, sandbox_spec spec,
+                                                          std::string slot);
+
+/// The directory of a slot's socket where there is one, with a door opened in it: its agent dials.
+[[nodiscard]] result<std::optional<dial_in>> door_of(const workshop& in, const std::string& slot);
+
+/// The filters that find a slot's containers.
+[[nodiscard]] docker::filter_list slot_filters(const workshop& in, const std::string& slot);
+
 /// Removes every container of the slot, and its socket.
 [[nodiscard]] task<result<void>> remove_slot(std::shared_ptr<workshop> in, std::string slot);
 

@@ -68,6 +68,11 @@ void daemon_watch::remove_later(const std::string& slot) {
     leftovers_[slot] = {std::chrono::steady_clock::now() + late_effects};
 }
 
+void daemon_watch::use_again(const std::string& slot) {
+    const std::lock_guard lock(mutex_);
+    leftovers_.erase(slot);
+}
+
 std::optional<std::string> daemon_watch::degraded() const {
     const std::lock_guard lock(mutex_);
     return trouble_;

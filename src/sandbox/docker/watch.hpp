@@ -43,6 +43,8 @@ public:
     /// Containers of this slot are removed until none is left, now (when the daemon is back) and for a while
     /// after: a create that was given up may still happen.
     void remove_later(const std::string& slot);
+    /// The slot is used again: what is in it stays from now on.
+    void use_again(const std::string& slot);
 
     /// Why sandboxes can't be opened or closed now, in words; nothing while the daemon answers.
     [[nodiscard]] std::optional<std::string> degraded() const;

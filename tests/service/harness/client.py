@@ -40,12 +40,28 @@ def encode(body, headers):
     return json.dumps(body).encode(), headers
 
 
+class Response(http.client.HTTPResponse):
+    """Skips interim answers, such as the 102 of a slow open; the library's own skips 100 only."""
+
+    def _read_status(self):
+        while True:
+            version, status, reason = super()._read_status()
+            if not 100 <= status < 200:
+                return version, status, reason
+            while self.fp.readline(65536) not in (b"\r\n", b""):
+                pass
+
+
+class HTTPConnection(http.client.HTTPConnection):
+    response_class = Response
+
+
 class Connection:
     """One kept-alive connection."""
 
     def __init__(self, port, token=None, deadline=DEADLINE):
         self.token = token
-        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=deadline)
+        self.http = HTTPConnection("127.0.0.1", port, timeout=deadline)
 
     def request(self, method, path, body=None, headers=None, token=...):
         body, headers = encode(body, headers)
@@ -264,7 +280,7 @@ class Session:
 
     def command_lines(self):
         """What runs in the sandbox, as its own processes see it: pid to command line (needs a shell and /proc)."""
-        text = self.sh("for p in /proc/[0-9]*; do a=$(tr '\\000' ' ' <$p/cmdline 2>/dev/null) || continue; "
+        text = self.sh("for p in /proc/[0-9]*; do a=$({ tr '\\000' ' ' <$p/cmdline; } 2>/dev/null) || continue; "
                        'echo "${p#/proc/} $a"; done')
         rows = (line.split(" ", 1) for line in text.splitlines())
         return {int(row[0]): row[1].strip() if len(row) > 1 else "" for row in rows}

@@ -48,11 +48,15 @@ class Service:
         variables = {f"SANDBOXD_{name.upper()}": str(value) for name, value in values.items() if value is not None}
         return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory), **self.extra, **variables}
 
+    def command(self):
+        backend = ["--backend", self.backend] if self.backend else []
+        return [self.program, *backend, "--listen", f"127.0.0.1:{self.port}"]
+
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, *(["--backend", self.backend] if self.backend else []), "--listen", f"127.0.0.1:{self.port}"], env=self.environment(),
-                cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                self.command(), env=self.environment(), cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True)
         deadline = time.monotonic() + START
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

@@ -1,0 +1,94 @@
+"""The published clients, each release in a Python environment of its own below build/conformance.
+
+    python3 tests/conformance/environments.py      makes what is missing
+
+An environment is made once for each requirements file; a changed file makes a new one. The source distributions of the
+releases, with the reference's own tests in them, lie beside."""
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BASE = HERE.parents[1] / "build" / "conformance"
+RELEASES = {"g1": "0.2.29", "g2": "0.2.34", "g3": "0.2.37"}
+PATIENCE = 600  # s, of one step
+
+
+def _key(generation):
+    return hashlib.sha256((HERE / "requirements" / f"{generation}.txt").read_bytes()).hexdigest()[:12]
+
+
+def folder(generation):
+    return BASE / f"{generation}-{_key(generation)}"
+
+
+def python(generation):
+    return folder(generation) / "venv/bin/python"
+
+
+def sources(generation):
+    """The unpacked source distribution."""
+    return folder(generation) / f"pydantic_ai_backend-{RELEASES[generation]}"
+
+
+def _step(command):
+    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(str(part) for part in command)}: {done.stdout[-3000:]}")
+
+
+def make(generation):
+    """Makes the environment unless it is there; safe beside another process doing the same."""
+    BASE.mkdir(parents=True, exist_ok=True)
+    target = folder(generation)
+    with open(BASE / f"{generation}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (target / "complete").exists():
+            return
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        _step(["/usr/bin/python3", "-m", "venv", target / "venv"])
+        pip = [python(generation), "-m", "pip", "--disable-pip-version-check", "-q"]
+        _step([*pip, "install", "--no-compile", "-r", HERE / "requirements" / f"{generation}.txt"])
+        name = f"pydantic-ai-backend=={RELEASES[generation]}"
+        _step([*pip, "download", "--no-deps", "--no-binary", "pydantic-ai-backend", "-d", target, name])
+        with tarfile.open(target / f"pydantic_ai_backend-{RELEASES[generation]}.tar.gz") as archive:
+            archive.extractall(target, filter="data")
+        (target / "complete").touch()
+
+
+UPSTREAM = {
+    "g1": ["test_remote_sandbox.py", "test_policy_updates.py"],
+    "g2": ["test_workspace_sandboxd.py", "test_workspace_sandboxd_conformance.py"],
+    "g3": ["test_remote_sandbox.py", "test_policy_updates.py", "test_workspace_sandboxd.py",
+           "test_workspace_sandboxd_conformance.py"],
+}
+
+
+def lanes():
+    """(name, pytest's command, additions to the environment) of each part, the longest first."""
+    def own(name, interpreter, folder):
+        return name, [interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", HERE / folder], {}
+
+    def theirs(generation):
+        tests = sources(generation)
+        command = [python(generation), "-m", "pytest", "-p", "no:cacheprovider", "-p", "shim", "-q", "--tb=short",
+                   "-c", tests / "pyproject.toml", "-o", "addopts=", "-m", "not kubernetes and not daytona",
+                   *[tests / "tests" / name for name in UPSTREAM[generation]]]
+        return f"reference-{generation}", command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
+
+    return [own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
+            own("workspace-g3", python("g3"), "workspace"), own("g1", python("g1"), "g1"),
+            own("g3", python("g3"), "g3"), *[theirs(generation) for generation in RELEASES]]
+
+
+if __name__ == "__main__":
+    for one in sys.argv[1:] or RELEASES:
+        make(one)
+        print(f"{one}: {python(one)}")
