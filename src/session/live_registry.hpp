@@ -231,7 +231,10 @@ private:
     // native_files.cpp
     host_door door_of(const session& one) const;
     task<void> try_door(session_ptr one, std::shared_ptr<sandbox> box, std::optional<std::uint32_t> uid);
-    task<native_outcome> through_host_door(session_ptr one, native_call call, time_point until);
+    task<host_door> ask_for_door(session_ptr one, std::shared_ptr<sandbox> box,
+                                 std::optional<std::uint32_t> uid, settings now);
+    task<native_outcome> through_host_door(session_ptr one, native_call call, std::shared_ptr<ticket> mine,
+                                           time_point until);
 
     // queries.cpp
     session_ptr find_listed(std::string_view id) const;

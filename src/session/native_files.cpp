@@ -6,6 +6,7 @@
 #include "session/bounded.hpp"
 #include "session/door_check.hpp"
 #include "session/live_registry.hpp"
+#include "session/path_locks.hpp"
 #include "session/registered.hpp"
 #include "session/workspace.hpp"
 
@@ -16,6 +17,8 @@
 namespace sandboxd::session {
 
 namespace {
+
+namespace host = hostfs::blocking;
 
 /// Below the client's 30 s (contract N16.27).
 constexpr std::chrono::seconds time_allowed{25};
@@ -91,6 +94,29 @@ task<native_outcome> on_worker(core::worker_pool& workers, std::shared_ptr<const
     co_return co_await workers.run(std::move(work));
 }
 
+hostfs::native_failure too_long() {
+    return {hostfs::refusal::timeout, "The file operation took too long"};
+}
+
+/// The right to change a path, shared with the operations that go through the sandbox (N16, "Who serves
+/// files/*"); the session lives as long as the line it stands in.
+struct turn_at_path {
+    turn_at_path(session_ptr of, std::string key) : one(std::move(of)), in_line(one->paths, std::move(key)) {}
+    session_ptr one;
+    path_locks::place in_line;
+};
+
+/// False when it did not come in time, or the session is being closed.
+task<bool> wait_turn_at_path(std::shared_ptr<turn_at_path> held, std::shared_ptr<ticket> mine,
+                             host::time_limit until) {
+    if (!held->in_line.granted()) {
+        mine->wake_by([held] { held->in_line.wake().set(); });
+        co_await held->in_line.wake().wait_for(until - std::chrono::steady_clock::now());
+        mine->wake_by({});
+    }
+    co_return held->in_line.granted();
+}
+
 /// Contract N4.6.
 std::string_view detail_of(const native_outcome& out) {
     if (out) {
@@ -144,21 +170,39 @@ host_door live_registry::door_of(const session& one) const {
 task<void> live_registry::try_door(session_ptr one, std::shared_ptr<sandbox> box,
                                    std::optional<std::uint32_t> uid) {
     const auto now = policy();
+    const auto before = one->door.load();
     if (!now->native_files || !one->record.workspace) {
         one->door = host_door::shut;
+    } else {
+        one->door = co_await ask_for_door(one, std::move(box), uid, *now);
+    }
+    if (one->door == before) {
         co_return;
     }
+    // Does nothing for a session that is being opened: its record, with the door, is still to be written.
+    std::vector<store::change> changes{
+        store::set_host_door{one->record.order, static_cast<std::int64_t>(one->door.load())}};
+    if (auto kept = co_await on_.store.commit(std::move(changes)); !kept) {
+        core::log::warning("the host door of session {} could not be recorded: {}", one->record.id,
+                           kept.error().message);
+    }
+}
+
+task<host_door> live_registry::ask_for_door(session_ptr one, std::shared_ptr<sandbox> box,
+                                            std::optional<std::uint32_t> uid, settings now) {
     const auto is_ours = [](auto id) { return !id || std::cmp_equal(*id, ::geteuid()); };
     door_question what;
     what.root = blocking::workspace_root(*one->record.workspace, one->record.id);
     what.id = one->record.id;
-    what.work_dir = now->work_dir;
-    what.may_write = is_ours(now->sandbox_uid) && is_ours(uid);
-    one->door = co_await prove_door(on_.workers, *calls_, std::move(box), std::move(what), on_.waits.door);
-    if (one->door == host_door::shut) {
+    what.work_dir = now.work_dir;
+    what.may_write = is_ours(now.sandbox_uid) && is_ours(uid);
+    const auto door =
+        co_await prove_door(on_.workers, *calls_, std::move(box), std::move(what), on_.waits.door);
+    if (door == host_door::shut) {
         core::log::info("session {}: its sandbox's work directory is not the host's, files/* are left to it",
                         one->record.id);
     }
+    co_return door;
 }
 
 task<result<native_outcome>> live_registry::native(std::string id, native_call call) {
@@ -183,7 +227,8 @@ task<result<native_outcome>> live_registry::native(std::string id, native_call c
     mark_dirty(one);
     const native_op op = call.op;
     const std::string target = call.path;
-    native_outcome out = co_await through_host_door(one, std::move(call), arrived + time_allowed);
+    native_outcome out =
+        co_await through_host_door(one, std::move(call), place->mine(), arrived + time_allowed);
     if (!out && out.error().strange) {
         core::log::warning("files/{} in session {}: {}", name_of(op), id, out.error().message);
     }
@@ -191,11 +236,19 @@ task<result<native_outcome>> live_registry::native(std::string id, native_call c
     co_return out;
 }
 
-task<native_outcome> live_registry::through_host_door(session_ptr one, native_call call, time_point until) {
+task<native_outcome> live_registry::through_host_door(session_ptr one, native_call call,
+                                                      std::shared_ptr<ticket> mine, time_point until) {
     const auto now = policy();
     auto path = hostfs::parse_native(call.path, now->work_dir);
     if (!path) {
         co_return path.error();
+    }
+    std::shared_ptr<turn_at_path> held;
+    if (call.op == native_op::write || call.op == native_op::remove) {
+        held = std::make_shared<turn_at_path>(one, lock_key(now->work_dir, path->normalized));
+        if (!co_await wait_turn_at_path(held, std::move(mine), until)) {
+            co_return too_long();
+        }
     }
     auto job = std::make_shared<native_job>();
     job->op = call.op;
@@ -205,10 +258,9 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     job->id = one->record.id;
     job->max_bytes = static_cast<std::uint64_t>(now->max_read_bytes);
     job->until = until;
-    auto out =
-        co_await bounded<native_outcome>(*calls_, nullptr, on_worker(on_.workers, std::move(job)), until);
+    auto out = co_await bounded<native_outcome>(*calls_, held, on_worker(on_.workers, std::move(job)), until);
     if (!out) {
-        co_return hostfs::native_failure{hostfs::refusal::timeout, "The file operation took too long"};
+        co_return too_long();
     }
     co_return std::move(*out);
 }

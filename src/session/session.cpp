@@ -19,12 +19,26 @@ void job::nudge() {
     fresh->set();
 }
 
+namespace {
+host_door door_of(std::int64_t kept) {
+    switch (kept) {
+    case static_cast<std::int64_t>(host_door::writes):
+        return host_door::writes;
+    case static_cast<std::int64_t>(host_door::reads):
+        return host_door::reads;
+    default:
+        return host_door::shut;
+    }
+}
+} // namespace
+
 session::session(const boost::asio::io_context::executor_type& executor, store::session_record kept,
                  std::string own_token)
     : record(std::move(kept)),
       token(std::move(own_token)),
       strand(boost::asio::make_strand(executor)),
       last_activity(record.last_activity),
+      door(door_of(record.host_door)),
       log(record.event_limit) {}
 
 store::session_record session::snapshot() const {
@@ -34,6 +48,7 @@ store::session_record session::snapshot() const {
     now.state = shows_hibernated(at) ? store::session_state::hibernated : store::session_state::running;
     now.slot = slot ? std::optional(slot->slot) : std::nullopt;
     now.event_limit = log.limit();
+    now.host_door = static_cast<std::int64_t>(door.load());
     return now;
 }
 

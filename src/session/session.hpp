@@ -59,11 +59,11 @@ struct session {
 
     std::atomic<double> last_activity; ///< Unix seconds
     std::atomic<std::chrono::steady_clock::time_point>
-        active_since{};                           ///< the same moment on the steady clock
-    std::atomic<host_door> door{host_door::shut}; ///< as of the sandbox that was built last
-    std::atomic<bool> dirty{false};               ///< waits to be written
-    std::atomic<bool> abandoned{false};           ///< the one who asked for the open has left (N16.33)
-    bool counted_open = false;                    ///< under the admission's lock, as the next one
+        active_since{};                 ///< the same moment on the steady clock
+    std::atomic<host_door> door;        ///< as of the sandbox that was built last
+    std::atomic<bool> dirty{false};     ///< waits to be written
+    std::atomic<bool> abandoned{false}; ///< the one who asked for the open has left (N16.33)
+    bool counted_open = false;          ///< under the admission's lock, as the next one
     bool counted_resident = false;
 
     mutable std::mutex mutex;

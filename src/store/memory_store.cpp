@@ -29,6 +29,11 @@ struct tables {
             at->second.session.slot = one.slot;
         }
     }
+    void operator()(const set_host_door& one) {
+        if (const auto at = sessions.find(one.order); at != sessions.end()) {
+            at->second.session.host_door = one.host_door;
+        }
+    }
     void operator()(const set_state& one) {
         if (const auto at = sessions.find(one.order); at != sessions.end()) {
             at->second.session.state = one.state;

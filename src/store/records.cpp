@@ -30,6 +30,11 @@ struct apply_change {
         all.set_slot_.bind(2, one.slot);
         return all.set_slot_.run();
     }
+    result<void> operator()(const set_host_door& one) {
+        all.set_host_door_.bind(1, one.order);
+        all.set_host_door_.bind(2, one.host_door);
+        return all.set_host_door_.run();
+    }
     result<void> operator()(const set_state& one) {
         all.set_state_.bind(1, one.order);
         all.set_state_.bind(2, state_text(one.state));
@@ -97,11 +102,13 @@ result<records> records::prepare(sqlite3* db) {
         {&all.put_slot_, "INSERT OR REPLACE INTO slots VALUES (?1, ?2, ?3)"},
         {&all.drop_slot_, "DELETE FROM slots WHERE slot = ?1"},
         {&all.put_session_,
-         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
          "ON CONFLICT (open_order) DO UPDATE SET id = ?2, runtime = ?3, entry = ?4, tenant = ?5, workspace = "
          "?6, "
-         "nonce = ?7, created_at = ?8, last_activity = ?9, state = ?10, slot = ?11, event_limit = ?12"},
+         "nonce = ?7, created_at = ?8, last_activity = ?9, state = ?10, slot = ?11, event_limit = ?12, "
+         "host_door = ?13"},
         {&all.set_slot_, "UPDATE sessions SET slot = ?2 WHERE open_order = ?1"},
+        {&all.set_host_door_, "UPDATE sessions SET host_door = ?2 WHERE open_order = ?1"},
         {&all.set_state_,
          "UPDATE sessions SET state = ?2, slot = ?3, last_activity = ?4 WHERE open_order = ?1"},
         {&all.drop_session_, "DELETE FROM sessions WHERE open_order = ?1"},
@@ -143,6 +150,7 @@ result<void> records::put(const session_record& session) {
     put_session_.bind(10, state_text(session.state));
     put_session_.bind(11, session.slot);
     put_session_.bind(12, session.event_limit);
+    put_session_.bind(13, session.host_door);
     return put_session_.run();
 }
 
@@ -207,6 +215,7 @@ result<void> load_sessions(sqlite3* db, contents& all) {
         one.state = row.column_text(9) == "hibernated" ? session_state::hibernated : session_state::running;
         one.slot = row.column_optional(10);
         one.event_limit = row.column_int(11);
+        one.host_door = row.column_int(12);
         all.sessions.push_back({std::move(one), {}});
         return {};
     };

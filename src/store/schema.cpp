@@ -65,6 +65,9 @@ CREATE TABLE policy (
     only_row INTEGER PRIMARY KEY NOT NULL CHECK (only_row = 1),
     overrides TEXT NOT NULL
 );
+)sql",
+                                R"sql(
+ALTER TABLE sessions ADD COLUMN host_door INTEGER NOT NULL DEFAULT 0;
 )sql"};
 constexpr auto our_version = static_cast<std::int64_t>(migrations.size());
 

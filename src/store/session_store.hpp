@@ -33,6 +33,7 @@ struct session_record {
     session_state state = session_state::running;
     std::optional<std::string> slot;
     std::int64_t event_limit = 0; ///< event numbers up to this one may have been given out
+    std::int64_t host_door = 0;   ///< session::host_door of the sandbox that was built last
 
     friend bool operator==(const session_record&, const session_record&) = default;
 };
@@ -86,6 +87,10 @@ struct set_slot { ///< the session has another sandbox, or none
     std::int64_t order = 0;
     std::optional<std::string> slot;
 };
+struct set_host_door {
+    std::int64_t order = 0;
+    std::int64_t host_door = 0;
+};
 struct set_state { ///< put to sleep or woken
     std::int64_t order = 0;
     session_state state = session_state::running;
@@ -126,9 +131,9 @@ struct add_event { ///< and drops those that are no longer among the last events
     event_record event;
 };
 
-using change = std::variant<put_slot, drop_slot, put_session, set_slot, set_state, drop_session,
-                            put_tombstone, purge_done, prune_tombstones, put_kept, drop_kept, put_policy,
-                            touch, reserve_events, add_event>;
+using change = std::variant<put_slot, drop_slot, put_session, set_slot, set_host_door, set_state,
+                            drop_session, put_tombstone, purge_done, prune_tombstones, put_kept, drop_kept,
+                            put_policy, touch, reserve_events, add_event>;
 
 struct session_contents {
     session_record session;

@@ -52,6 +52,7 @@ store::session_record record_of(std::int64_t order, const std::string& id) {
     one.last_activity = 1'700'000'001.5;
     one.slot = "slot-" + id;
     one.event_limit = 256;
+    one.host_door = order % 3;
     return one;
 }
 
