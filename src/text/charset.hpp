@@ -20,8 +20,8 @@ namespace sandboxd::text {
 /// In UTF-8, U+FFFD for each byte without a meaning. Nothing when `charset` is unknown to this host.
 [[nodiscard]] std::optional<std::string> convert_replacing(std::string_view charset, std::string_view bytes);
 
-/// What no other rule can tell: Windows-1252 where every byte has a meaning there, else Latin-1, in which every byte is
-/// the character of that number.
+/// What no other rule can tell: Windows-1252 where every byte has a meaning there, else Latin-1, in which
+/// every byte is the character of that number.
 [[nodiscard]] std::string from_western(std::string_view bytes);
 [[nodiscard]] std::string from_latin1(std::string_view bytes);
 
