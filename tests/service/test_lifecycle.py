@@ -269,7 +269,8 @@ def test_d_n_80_without_kept_files_run_is_410_and_exec_heals(services):
         until(lambda: not one.info()["alive"])
         answer = one.request("POST", "/run", {"argv": ["true"], "run_id": run_id()})
         assert answer.status == 410 and "is gone, and its files with it" in answer.detail
-        assert one.info() == {**one.info(), "state": "running", "alive": False}
+        info = one.info()
+        assert (info["state"], info["alive"]) == ("running", False)
         assert one.sh("echo healed") == "healed\n"
         assert one.run(["echo", "live"])["stdout"] == "live\n"
 
@@ -278,6 +279,7 @@ def test_d_n_81_with_kept_files_run_heals(small):
     with small.open() as one:
         one.sh("echo kept > file")
         os.kill(sandbox_pid(small), 9)
+        until(lambda: not one.info()["alive"])
         assert one.run(["cat", "file"])["stdout"] == "kept\n"
 
 
@@ -299,6 +301,9 @@ def test_many_sleepers_cost_little(services, tmp_path_factory, count):
     first = service.open()
     service.open()
     service.terminate()
+    service.start()
+    before = service.rss()
+    service.terminate()
     number = count(10_000)
     with sqlite3.connect(service.state / "state.db") as db:
         row = db.execute("SELECT * FROM sessions WHERE id = ?", (first.id,)).fetchone()
@@ -310,7 +315,7 @@ def test_many_sleepers_cost_little(services, tmp_path_factory, count):
     service.start()
     assert health(service)["open_sessions"] == number + 2
     assert health(service)["sessions"] == 2
-    assert service.rss() < (20 + 60 * number / 10_000) * 1024 * 1024
+    assert service.rss() - before < (2 + 60 * number / 10_000) * 1024 * 1024
     answer = service.request("GET", "/sessions")
     assert len(answer.json()["sessions"]) == number + 2
     assert service.request("GET", "/sessions/sleeper-0").json()["state"] == "hibernated"

@@ -125,11 +125,12 @@ result<void> mount_staging(const std::string& path) {
     return {};
 }
 
-result<void> mount_overlay(const std::string& target, const std::string& lower, const std::string& layer) {
-    // volatile: the layer ends with its sandbox, so nothing is gained by flushing the whole disk when it
-    // does.
-    const auto options =
-        "lowerdir=" + lower + ",upperdir=" + layer + "/upper,workdir=" + layer + "/work,volatile";
+result<void> mount_overlay(const std::string& target, const std::string& lower, const std::string& layer,
+                           bool kept) {
+    // volatile where the layer ends with its sandbox: nothing is gained by flushing the whole disk then. The
+    // kernel mounts a layer that was volatile only once.
+    const auto options = "lowerdir=" + lower + ",upperdir=" + layer + "/upper,workdir=" + layer + "/work" +
+                         (kept ? "" : ",volatile");
     if (::mount("overlay", target.c_str(), "overlay", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
         return os_error("mounting an overlay", errno);
     }

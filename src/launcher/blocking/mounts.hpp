@@ -34,6 +34,6 @@ struct clone_options {
 /// An overlay (nosuid, nodev) of `lower` and the directories upper and work of `layer`; the paths hold no
 /// comma, colon or backslash.
 [[nodiscard]] result<void> mount_overlay(const std::string& target, const std::string& lower,
-                                         const std::string& layer);
+                                         const std::string& layer, bool kept);
 
 } // namespace sandboxd::launcher::blocking

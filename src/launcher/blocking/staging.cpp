@@ -70,13 +70,18 @@ result<void> make_layer(int slot, int image_root, std::uint32_t uid_base, bool h
     return {};
 }
 
+struct layer_facts {
+    bool kept = false;  ///< it outlives its sandbox
+    bool there = false; ///< from an earlier one
+};
+
 result<void> mount_root(staging& area, const local_image& image, int slot, const std::string& slot_path,
-                        int users, std::uint32_t uid_base, bool has_layer) {
+                        int users, std::uint32_t uid_base, layer_facts keep) {
     auto image_root = open_path(image.rootfs, O_DIRECTORY);
     if (!image_root) {
         return image_root.error();
     }
-    if (auto done = make_layer(slot, image_root->get(), uid_base, has_layer); !done) {
+    if (auto done = make_layer(slot, image_root->get(), uid_base, keep.there); !done) {
         return done;
     }
     clone_options options;
@@ -94,7 +99,8 @@ result<void> mount_root(staging& area, const local_image& image, int slot, const
         return done;
     }
     ::mkdir(area.rootfs().c_str(), 0755);
-    if (auto done = mount_overlay(area.rootfs(), area.directory + "/lower", area.directory + "/layer");
+    if (auto done =
+            mount_overlay(area.rootfs(), area.directory + "/lower", area.directory + "/layer", keep.kept);
         !done) {
         return done;
     }
@@ -198,7 +204,8 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
     }
     if (done) {
         done = mount_root(area, image, slot.directory.get(), slot_path, users->get(),
-                          options.uid_base.value_or(0), slot.has_layer);
+                          options.uid_base.value_or(0),
+                          layer_facts{request.keep != keeping::nothing, slot.has_layer});
     }
     if (done) {
         const auto& agent = context.options.agent_path;
@@ -232,7 +239,7 @@ result<void> try_staging(const worker_context& context, std::uint32_t uid_base) 
     }
     if (done) {
         const local_image empty{path + "/rootfs", {}, false};
-        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base, false);
+        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base, {});
     }
     if (images) {
         static_cast<void>(remove_tree(images->get(), name));
