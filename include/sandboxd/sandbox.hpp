@@ -151,7 +151,8 @@ struct grep_result {
 /// with errc::not_found, invalid or io; it is never thrown.
 ///
 /// Errors common to all: errc::gone (the sandbox is dead; error::may_have_started tells the cases apart for
-/// exec and run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::timeout (no
+/// exec and run), errc::unsupported (this kind can't do it), errc::exists (run id in use), errc::busy (run
+/// id used lately: another one is needed, nothing was started), errc::timeout (no
 /// answer from the sandbox a fixed grace after the operation's own deadline; a command that had been started
 /// answers with what it had printed, timed_out and overdue instead).
 class sandbox {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace sandboxd::agent {
@@ -82,7 +83,13 @@ bool agent::start(std::uint32_t number, std::string_view payload) {
         return true;
     }
     if (!options->run_id.empty() && run_ids_.contains(options->run_id, now_ / second)) {
-        refuse(target, failure_kind::duplicate, 0, "a command with this run id has been started before");
+        const auto runs = [&](const auto& one) {
+            return one.first != number && !one.second->ended && one.second->run_id == options->run_id;
+        };
+        const bool running = std::any_of(streams_.begin(), streams_.end(), runs);
+        refuse(target, failure_kind::duplicate, running ? EBUSY : 0,
+               running ? "a command with this run id is running"
+                       : "a command with this run id has been started before");
         return true;
     }
     order head{.kind = order_kind::run};

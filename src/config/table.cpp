@@ -130,7 +130,7 @@ std::vector<setting_info> make_table() {
         {.name = "sandbox_uid",
          .where = &s::sandbox_uid,
          .summary = "The user id that built runtimes run as, and that owns new workspaces.",
-         .min = 1,
+         .min = 0,
          .max = 4'294'967'294,
          .empty_meaning = "root inside the sandbox"},
         {.name = "persist_containers",

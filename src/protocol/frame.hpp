@@ -158,7 +158,7 @@ enum class failure_kind : std::uint16_t {
     not_executable = 2, ///< exit code 126
     directory = 3,      ///< the working directory can't be entered
     no_process = 4,     ///< fork failed: the process limit
-    duplicate = 5,      ///< the run id runs, or ran within the last 10 minutes
+    duplicate = 5,      ///< the run id runs (os_errno is EBUSY), or ran within the last 10 minutes
     unsupported = 6,
     invalid = 7,
     os = 8, ///< see os_errno

@@ -1,5 +1,6 @@
 #include "sandbox/outcome.hpp"
 
+#include <cerrno>
 #include <csignal>
 
 namespace sandboxd::sandboxes {
@@ -41,7 +42,10 @@ std::optional<error> error_of(const end_record& record) {
         return std::nullopt;
     }
     if (record.failure == failure_kind::duplicate) {
-        return error{errc::exists, "a command with this run id is running or has run", false};
+        if (record.os_errno == EBUSY) {
+            return error{errc::exists, "a command with this run id is running", false};
+        }
+        return error{errc::busy, "a command with this run id has run lately", false};
     }
     if (record.failure == failure_kind::unsupported) {
         return error{errc::unsupported, "the sandbox's agent can't do that", false};

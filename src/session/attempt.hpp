@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "session/bounded.hpp"
 #include "session/live_registry.hpp"
@@ -65,11 +66,15 @@ task<live_registry::ran<T>> live_registry::attempt(session_ptr one, std::shared_
             mine->closing() && answer && answer->has_error() && answer->error().code == errc::gone;
         if (!answer || ended_by_close) {
             if (!mine->closing()) {
-                stop_behind(*box, mine->run_id());
+                stop_behind(*box, mine->id_inside());
             }
             co_return ran<T>{mine->closing() ? fate::closed : fate::overdue, error{}, true};
         }
         if (answer->has_error() && answer->error().code == errc::gone && !answer->error().may_have_started) {
+            continue;
+        }
+        if (answer->has_error() && answer->error().code == errc::busy) {
+            mine->call_inside(core::random_hex(16));
             continue;
         }
         co_return ran<T>{fate::answered, std::move(*answer), true};

@@ -280,9 +280,10 @@ task<result<run_answer>> live_registry::run(std::string id, run_command command,
         co_return place.error();
     }
     const auto target = shell_join(command.argv);
-    operation<run_result> what = [&command](sandbox& box, std::chrono::milliseconds left) {
+    operation<run_result> what = [&command, mine = place->mine()](sandbox& box,
+                                                                  std::chrono::milliseconds left) {
         run_request request;
-        request.run_id = command.run_id;
+        request.run_id = mine->id_inside();
         request.argv = command.argv;
         request.env = command.env;
         request.timeout = left;
@@ -330,7 +331,9 @@ task<result<void>> live_registry::stop_run(std::string id, std::string run_id) {
     const auto until = std::chrono::steady_clock::now() + on_.waits.stop_run;
     while (box && box->alive()) {
         // Without a request of ours it may be one from before a restart of the service: the sandbox knows.
-        if (!co_await bounded<bool>(*calls_, box, stop_in(box, run_id), until) || !running) {
+        if (!co_await bounded<bool>(*calls_, box, stop_in(box, running ? running->id_inside() : run_id),
+                                    until) ||
+            !running) {
             break;
         }
         // A command whose start is on its way to the sandbox is not known there yet: ask again until it has

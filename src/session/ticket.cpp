@@ -6,6 +6,16 @@
 
 namespace sandboxd::session {
 
+std::string ticket::id_inside() const {
+    const std::lock_guard lock(mutex_);
+    return id_inside_.empty() ? run_id_ : id_inside_;
+}
+
+void ticket::call_inside(std::string id) {
+    const std::lock_guard lock(mutex_);
+    id_inside_ = std::move(id);
+}
+
 void ticket::leave_word(std::atomic<bool>& what) {
     std::function<void()> wake;
     {

@@ -17,6 +17,11 @@ public:
 
     [[nodiscard]] const std::string& run_id() const noexcept { return run_id_; }
 
+    /// The id that the sandbox knows it by: the same, unless that one has been used there lately (contract
+    /// N16.22 refuses only ids that run).
+    [[nodiscard]] std::string id_inside() const;
+    void call_inside(std::string id);
+
     /// The session is being closed: answer at once, whatever the sandbox does.
     void close() { leave_word(closing_); }
     /// Somebody stopped it: never start it if it has not been started.
@@ -48,7 +53,8 @@ private:
     std::atomic<bool> stopped_{false};
     std::atomic<bool> left_{false};
     std::atomic<bool> started_{false};
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
+    std::string id_inside_; ///< empty: run_id_
     std::function<void()> wake_;
     core::shared_event ended_;
 };

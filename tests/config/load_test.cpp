@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(senseless_numbers_are_refused) {
                                                       {"CLEANUP_INTERVAL", "0"},
                                                       {"WORKSPACE_TTL", "-1"},
                                                       {"CONTAINER_TTL", "-1"},
-                                                      {"SANDBOX_UID", "0"},
+                                                      {"SANDBOX_UID", "-1"},
                                                       {"MAX_READ_BYTES", "0"},
                                                       {"EXECUTE_TIMEOUT", "0"},
                                                       {"MAX_WORKERS", "0"},

@@ -3,13 +3,6 @@ expected failure): take it out here when it starts to pass. A name with a case i
 `upstream::` stands before those of the reference."""
 
 MISSING = {
-    "a sandbox_uid of 0": [
-        "upstream::test_it_is_visible_in_the_policy",
-    ],
-    "opening a session whose container was kept": [
-        "test_8_1_108_what_was_installed_is_kept",
-        "test_8_1_234_238_one_stopped_recently_or_without_a_ttl_is_kept",
-    ],
     "the dashboard": [
         "test_8_1_010_the_dashboard_is_one_page",
         "test_8_1_011_the_index_advertises_the_dashboard",

@@ -252,6 +252,20 @@ def test_n16_22_a_run_id_that_is_running_is_409(shared):
     thread.join(10)
 
 
+def test_n16_22_a_run_id_of_an_ended_run_is_free_again_and_can_be_stopped(shared):
+    body = {"argv": ["echo", "once"], "run_id": run_id()}
+    for _ in range(3):
+        answer = shared.request("POST", "/run", body)
+        assert (answer.status, answer.json()["stdout"]) == (200, "once\n")
+    thread = threading.Thread(target=lambda: shared.request("POST", "/run", dict(body, argv=["sleep", "60"])))
+    thread.start()
+    time.sleep(0.5)
+    assert shared.request("POST", "/run", body).status == 409
+    assert shared.stop_run(body["run_id"]).status == 204
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 def test_3_12_8_a_client_that_leaves_does_not_stop_the_command(service, session):
     body = json.dumps({"argv": ["sh", "-c", "sleep 1.5; echo made >/tmp/left"], "run_id": run_id()})
     with service.raw() as raw:
