@@ -129,11 +129,13 @@ def create_app(config, *_, **__):
 reference.create_app = create_app
 
 
+GENERATION = next(name for name, release in RELEASES.items() if release == version("pydantic-ai-backend"))
+
+
 def not_applicable():
     """Test to reason, for the release that is installed."""
-    generation = next(name for name, release in RELEASES.items() if release == version("pydantic-ai-backend"))
     found, reason = {}, None
-    for line in (HERE / "not_applicable" / f"{generation}.txt").read_text().splitlines():
+    for line in (HERE / "not_applicable" / f"{GENERATION}.txt").read_text().splitlines():
         if line.startswith("["):
             reason = line.strip("[]")
         elif line and not line.startswith("#"):
@@ -152,7 +154,7 @@ def pytest_collection_modifyitems(config, items):
     if unknown and not config.option.keyword:
         raise pytest.UsageError(f"not_applicable/ names tests that are not there: {sorted(unknown)[:5]}")
     for item in items:
-        reason = PENDING.get("upstream::" + short(item).split("::")[-1])
+        reason = PENDING.get(f"reference-{GENERATION}::" + short(item).split("::")[-1])
         if reason:
             item.add_marker(pytest.mark.xfail(strict=True, reason=f"not yet: {reason}"))
     config.hook.pytest_deselected(items=[item for item in items if short(item) in left_out])
