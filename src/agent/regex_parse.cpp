@@ -273,7 +273,10 @@ bool parser::bracket_end(std::uint32_t& code) {
 }
 
 node_ptr parser::postfix(node_ptr of) {
-    for (;;) {
+    for (std::size_t repeats = 0;; ++repeats) {
+        if (repeats > most_depth) {
+            return fail("Regular expression too big");
+        }
         unsigned least = 0;
         unsigned most = no_end;
         if (take("\\+")) {

@@ -87,11 +87,11 @@ result<backend_choice> with_oci(const settings& config, std::string why) {
 result<backend_choice> look_for_daemon(const settings& config) {
     const auto environment = docker::process_environment();
     auto where = docker::resolve_endpoint(environment, docker::disk_files());
-    if (!where) {
-        return where.error();
-    }
     const bool asked_for =
         environment("DOCKER_HOST").has_value() || environment("DOCKER_CONTEXT").has_value();
+    if (!where) {
+        return asked_for ? where.error() : with_oci(config, where.error().message);
+    }
     if (asked_for) {
         return with_docker("as " + where->source + " asks for it");
     }

@@ -59,8 +59,11 @@ string text_of(std::int64_t value) {
 }
 string text_of(double value) {
     char digits[64];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 6).ptr;
-    return {digits, end};
+    auto shown = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 6);
+    if (shown.ec != std::errc()) { // a number of more digits than that
+        shown = std::to_chars(digits, digits + sizeof digits, value);
+    }
+    return {digits, shown.ptr};
 }
 
 template <class T>

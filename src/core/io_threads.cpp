@@ -123,13 +123,18 @@ private:
         members_[number] = thread_meter::of_this_thread();
         while (!over_) {
             changed_.wait(lock, [&] { return over_ || inside_ >= number; });
+            if (over_) {
+                break;
+            }
             observer others(members_, number);
             (void)others.look();
             while (!over_ && inside_ >= number) {
                 changed_.wait_for(lock, rules_.look, [&] { return over_ || inside_ < number; });
                 if (!over_ && inside_ == number && others.look() >= rules_.busy * number) {
                     join_in(lock, number);
-                    (void)others.look();
+                    if (!over_) {
+                        (void)others.look();
+                    }
                 }
             }
         }
@@ -146,8 +151,9 @@ private:
             lock.unlock();
             context_.run_for(rules_.stay);
             lock.lock();
-            const bool busy = all.look() >= rules_.busy * number;
-            needed = !over_ && !context_.stopped() && (busy || inside_ > number + 1);
+            // At the end the threads before it may have left for good.
+            needed =
+                !over_ && !context_.stopped() && (all.look() >= rules_.busy * number || inside_ > number + 1);
         }
         --inside_;
         changed_.notify_all();

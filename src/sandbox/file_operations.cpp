@@ -2,6 +2,7 @@
 
 #include "core/random.hpp"
 
+#include <algorithm>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace sandboxd::sandboxes {
@@ -41,6 +42,12 @@ std::string prefix_of(std::string directory) {
     }
     directory.push_back('/');
     return directory;
+}
+
+/// How many entries an answer may hold whose paths all begin with `prefix`, the client's own text: they take
+/// no more room than the names may.
+std::size_t entries_below(std::string_view prefix, const file_options& options) {
+    return std::min(options.entries, options.listing_bytes / (prefix.size() + 1));
 }
 
 bool has(std::uint32_t marks, protocol::file_mark mark) {
@@ -175,13 +182,14 @@ task<result<file_listing>> file_operations::ls(std::string path) {
     }
     const auto prefix = prefix_of(path);
     auto spec = spec_of(file_operation::list, std::move(path), options_.list_within);
-    spec.length = options_.entries;
+    const auto most = entries_below(prefix, options_);
+    spec.length = most;
     spec.limit_bytes = options_.listing_bytes;
     auto got = co_await perform(std::move(spec), options_.listing_bytes);
     if (!got) {
         co_return std::move(got).error();
     }
-    auto entries = read_listing(got->bytes, options_.entries, prefix, true);
+    auto entries = read_listing(got->bytes, most, prefix, true);
     if (!entries) {
         co_return nonsense();
     }
@@ -196,13 +204,14 @@ task<result<file_listing>> file_operations::glob(glob_request request) {
     const auto prefix = here ? std::string() : prefix_of(request.path);
     auto spec = spec_of(file_operation::glob, here ? "." : std::move(request.path), options_.search_within);
     spec.pattern = std::move(request.pattern);
-    spec.length = options_.entries;
+    const auto most = entries_below(prefix, options_);
+    spec.length = most;
     spec.limit_bytes = options_.listing_bytes;
     auto got = co_await perform(std::move(spec), options_.listing_bytes);
     if (!got) {
         co_return std::move(got).error();
     }
-    auto entries = read_listing(got->bytes, options_.entries, prefix, false);
+    auto entries = read_listing(got->bytes, most, prefix, false);
     if (!entries) {
         co_return nonsense();
     }

@@ -40,7 +40,9 @@ std::vector<session_ptr> live_registry::longest_idle(std::size_t count, std::chr
     for (const auto& one : shards_.unsorted()) {
         const std::lock_guard lock(one->mutex);
         const auto idle = one->idle(on_.clock);
-        if (one->at == phase::running && idle >= at_least && !one->in_flight()) {
+        // Without files that outlive its sandbox a session would lose them asleep.
+        const bool may_sleep = one->record.workspace || keeps_layers();
+        if (one->at == phase::running && may_sleep && idle >= at_least && !one->in_flight()) {
             candidates.emplace_back(idle, one->record.id, one);
         }
     }

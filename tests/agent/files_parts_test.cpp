@@ -151,6 +151,7 @@ BOOST_AUTO_TEST_CASE(wrong_expressions_are_told_in_words) {
         deep += "\\(";
     }
     BOOST_TEST(fault_of(deep) == "Regular expression too big");
+    BOOST_TEST(fault_of("a" + std::string(50'000, '*')) == "Regular expression too big");
 }
 
 BOOST_AUTO_TEST_CASE(expressions_agree_with_the_c_library) {

@@ -438,6 +438,16 @@ def test_2_8_files_heal_a_dead_sandbox(services):
         assert session.put("b", "y") == "/workspace/b" and session.read("b") == "y"
 
 
+def test_the_paths_of_a_listing_are_bounded_together(session):
+    session.sh("for i in $(seq 400); do : > f$i; done")
+    path = "./" * 28_000
+    answer = session.request("POST", "/ls", {"path": path})
+    rows = answer.json()
+    assert 200 < len(rows) < 300 and answer.headers["X-Sandbox-Truncated"] == "true"
+    assert rows[0]["path"].startswith("././") and len(answer.body) < 32 << 20
+    assert len(session.request("POST", "/ls", {"path": "./"}).json()) == 400
+
+
 def test_n16_32_closing_ends_what_is_pending(service):
     session = service.open(runtime="box")
     session.sh("for i in $(seq 200); do mkdir -p t/$i; for j in $(seq 20); do echo xxxxxxxx > t/$i/$j; done; done")

@@ -219,6 +219,17 @@ def test_2_13_unused_workspaces_are_removed(services, tmp_path_factory):
     assert (root / "fresh").exists() and (root / ".pool").exists() and (root / "file").exists()
 
 
+def test_a_layer_is_kept_under_gvisor_too(services):
+    service = services(persist_containers=True, default_runtime="box", oci_runtime="runsc")
+    one = service.open(session_id="kept-one")
+    one.sh("echo installed > /installed")
+    for _ in range(2):
+        assert one.close().status == 204
+        one = service.open(session_id="kept-one")
+        assert one.sh("cat /installed") == "installed\n"
+    assert one.request("DELETE", "?purge=true").status == 204
+
+
 def test_persist_containers_keeps_what_was_installed(services, tmp_path_factory):
     service = services(persist_containers=True, default_runtime="box", on_shutdown="keep")
     one = service.open(session_id="kept-one")

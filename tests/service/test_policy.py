@@ -114,6 +114,10 @@ def test_11_4_what_is_needed_can_not_be_none(service, name):
     assert get(service) == before
 
 
+def test_a_number_of_many_digits_is_told_as_it_is(service):
+    assert "1e+60" in put(service, {"cpus": 1e60}, 400).detail
+
+
 @pytest.mark.parametrize("raw", [b'{"cpus": 1e400}', b'{"cpus": NaN}', b'{"max_sessions": 1e400}'])
 def test_n19_6_numbers_that_are_none_are_422(service, raw):
     answer = service.request("PUT", "/policy", raw, headers={"Content-Type": "application/json"})

@@ -44,11 +44,17 @@ public:
 private:
     /// A kept layer keeps its range: its files carry those uids.
     result<void> claim_uids() {
-        if (!runtime_.shifts_ids()) {
-            return {};
-        }
         const auto before =
             slot_.has_layer ? read_uid_base(slot_.directory.get()) : std::optional<std::uint32_t>();
+        // 0: the ids inside are those outside.
+        if (before && (*before != 0) != runtime_.shifts_ids()) {
+            return error{errc::start_failed,
+                         "the kept layer was made under an oci_runtime with other user ids than " +
+                             std::string(runtime_.name()) + "'s"};
+        }
+        if (!runtime_.shifts_ids()) {
+            return write_uid_base(slot_.directory.get(), 0);
+        }
         const auto owner = context_.owner(request_.slot);
         auto base = before ? context_.ranges.claim_again(owner, *before) : context_.ranges.claim(owner);
         if (!base) {

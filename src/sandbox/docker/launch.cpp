@@ -127,6 +127,7 @@ task<bool> put_right(std::shared_ptr<workshop> in, order& of, const error& why, 
     if (of.dials && says(why.message, door_directory(*in, of.slot))) {
         in->dial_works = false;
         of.dials = false;
+        of.door.reset();
         co_return true;
     }
     co_return false;
