@@ -203,7 +203,7 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions):
     for name in RUNTIMES:
         session = sessions(name)
         session.sh(f"echo kept >/etc/kept; sleep {marks[name]} >/dev/null 2>&1 &")
-        body = {"argv": ["sh", "-c", "sleep 4; echo done >/workspace/done"], "run_id": ids[name]}
+        body = {"argv": ["sh", "-c", "sleep 10; echo done >/workspace/done"], "run_id": ids[name]}
         threads.append(threading.Thread(target=quietly, args=(session, body)))
         threads[-1].start()
     time.sleep(1)
@@ -214,9 +214,11 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions):
     for name in RUNTIMES:
         session = sessions(name)
         assert session.info()["alive"] is True
+        assert session.request("POST", "/run", {"argv": ["true"], "run_id": ids[name]}).status == 409
         assert session.sh("cat /etc/kept") == "kept\n"
         assert len(session.running(marks[name])) == 1
-        assert session.request("POST", "/run", {"argv": ["true"], "run_id": ids[name]}).status == 409
+    for name in RUNTIMES:
+        session = sessions(name)
         until(lambda: session.exec("cat /workspace/done")["output"] == "done\n", what=f"{name}: its end")
     # And once more, at rest.
     assert service.terminate() == 0
