@@ -238,6 +238,7 @@ def test_kill_9_while_opening_leaves_no_orphan(services, count, seed):
     until(lambda: sandboxes_of(service.directory) == set(), what="no sandbox left")
 
 
+@pytest.mark.only("oci")
 def test_without_its_launcher_the_service_leaves_and_the_next_start_finds_all(lasting):
     session = lasting.open()
     children = Path(f"/proc/{lasting.pid}/task/{lasting.pid}/children").read_text().split()
