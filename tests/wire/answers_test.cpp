@@ -75,7 +75,8 @@ BOOST_AUTO_TEST_CASE(the_policy_has_the_contracts_fields_in_its_order) {
                                                  "native_files",
                                                  "native_writes",
                                                  "native_realpath",
-                                                 "not_enforced"};
+                                                 "not_enforced",
+                                                 "overridden"};
     BOOST_TEST(names == expected, boost::test_tools::per_element());
 }
 
