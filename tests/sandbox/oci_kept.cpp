@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_found_again_by_its_slot_with_its_owners) {
     start_service();
     const auto slot = *get(builder->prepare(spec()));
     auto box = built(slot, keeping::layer);
-    exec(box, "echo installed > /installed; chmod 640 /installed; rm /etc/hostname");
+    (void)exec(box, "echo installed > /installed; chmod 640 /installed; rm /etc/hostname");
     stop(box, false);
     BOOST_TEST(owned().size() == 1U);
     BOOST_TEST(!box->alive());
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_failed_start_leaves_the_layer) {
     start_service();
     const auto slot = *get(builder->prepare(spec()));
     auto box = built(slot, keeping::layer);
-    exec(box, "echo x > /kept");
+    (void)exec(box, "echo x > /kept");
     stop(box, false);
     auto wrong = spec();
     wrong.keep = keeping::kept;

@@ -6,15 +6,15 @@ namespace sandboxd::test {
 
 file_service::file_service(settings config) : config_(std::move(config)) {
     auto runtimes = test_runtimes();
-    runtimes.spec = [work_dir = config_.work_dir](const std::string& alias,
-                                                  const std::string&) -> result<sandbox_spec> {
+    runtimes.spec = [](const settings& policy, const std::string& alias,
+                       const std::string&) -> result<sandbox_spec> {
         sandbox_spec spec;
         spec.image = alias;
-        spec.work_dir = work_dir;
+        spec.work_dir = policy.work_dir;
         return spec;
     };
     registry_ = session::create_registry({context_, config_, *store_, *host_, *clock_, workers_, authority_,
-                                          std::move(runtimes), short_patience()});
+                                          std::move(runtimes), test_policy_text(), short_patience()});
     BOOST_REQUIRE(test::get(context_, registry_->start()).has_value());
     open("s");
 }
@@ -60,7 +60,7 @@ session::edit_answer file_service::edit(const std::string& path, const std::stri
 }
 
 session::event file_service::last_event() {
-    const auto page = registry_->events("s", 0);
+    const auto page = get(registry_->events("s", 0));
     BOOST_REQUIRE((page.has_value() && !page->events.empty()));
     return page->events.back();
 }

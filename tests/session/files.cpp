@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_dead_sandbox_is_healed_first) {
     on.host().fail_next_build("no such image");
     const auto refused = on.get(on.files().read("s", {"a", 0, 1}));
     BOOST_TEST((refused.error().code == errc::start_failed));
-    const auto events = on.sessions().events("s", 0)->latest_seq;
+    const auto events = on.get(on.sessions().events("s", 0))->latest_seq;
     BOOST_TEST(events == 2); // the refusal is not logged
 }
 
