@@ -9,7 +9,7 @@ import pytest
 
 from harness.client import marker, run_id
 from harness.host import host_processes
-from harness.wait import Stopwatch
+from harness.wait import Stopwatch, until
 
 CAP = 100_000
 LIMIT = 10_485_760
@@ -198,5 +198,5 @@ def test_b8_12_a_client_that_stops_reading(service, session):
         for _ in range(20):
             assert session.sh("echo on") == "on\n"
         assert watch.seconds < 10
-        events = session.events()["events"]
-        assert ("run", True) in [(event["op"], event["ok"]) for event in events]
+        until(lambda: ("run", True) in [(event["op"], event["ok"]) for event in session.events()["events"]],
+              what="the end of its command")
