@@ -100,6 +100,7 @@ class Suite:
         self.long = long
         self.tally = Tally()
         self.scratch = Path(tempfile.mkdtemp(prefix="sandboxd-suite-", dir="/var/tmp"))
+        self.scratch.chmod(0o711)  # commands of other users have files below it
         self.reports = Path(tempfile.mkdtemp(prefix="sandboxd-reports-"))
         self.env = dict(os.environ, TMPDIR=str(self.scratch), SANDBOXD_TEST_LONG="1" if long else "0")
         for name in list(self.env):

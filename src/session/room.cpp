@@ -40,9 +40,7 @@ std::vector<session_ptr> live_registry::longest_idle(std::size_t count, std::chr
     for (const auto& one : shards_.unsorted()) {
         const std::lock_guard lock(one->mutex);
         const auto idle = one->idle(on_.clock);
-        // Without files that outlive its sandbox a session would lose them asleep.
-        const bool may_sleep = one->record.workspace || keeps_layers();
-        if (one->at == phase::running && may_sleep && idle >= at_least && !one->in_flight()) {
+        if (one->at == phase::running && idle >= at_least && !one->in_flight()) {
             candidates.emplace_back(idle, one->record.id, one);
         }
     }
@@ -95,8 +93,13 @@ std::optional<live_registry::way> live_registry::claim(const std::vector<session
         moving->finish(result<void>());
     }
     for (const auto& [one, closing] : claimed.closers) {
-        const std::lock_guard lock(one->mutex);
-        one->step(trigger::close_failed_asleep);
+        {
+            const std::lock_guard lock(one->mutex);
+            one->step(trigger::close_failed_asleep);
+            one->closing = std::make_shared<job>();
+        }
+        closing->finish(
+            error{errc::busy, "Session " + one->record.id + " stays"}); // whoever looked in between
     }
     return std::nullopt;
 }

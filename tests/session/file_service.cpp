@@ -27,11 +27,13 @@ file_service::~file_service() {
 
 void file_service::until(const std::function<bool()>& holds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds() && std::chrono::steady_clock::now() < end) {
+    bool held = holds();
+    while (!held && std::chrono::steady_clock::now() < end) {
         context_.restart();
         context_.run_one_for(std::chrono::milliseconds(5));
+        held = holds();
     }
-    BOOST_REQUIRE(holds());
+    BOOST_REQUIRE(held);
 }
 
 void file_service::open(const std::string& id) {

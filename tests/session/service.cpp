@@ -77,11 +77,13 @@ void service::shut(session::shutdown_mode mode) {
 
 void service::until(const std::function<bool()>& holds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds() && std::chrono::steady_clock::now() < end) {
+    bool held = holds();
+    while (!held && std::chrono::steady_clock::now() < end) {
         context_.restart();
         context_.run_one_for(std::chrono::milliseconds(5));
+        held = holds();
     }
-    BOOST_REQUIRE(holds());
+    BOOST_REQUIRE(held);
 }
 
 void service::pass(std::chrono::milliseconds time) {

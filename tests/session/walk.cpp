@@ -138,7 +138,12 @@ private:
             service_->pass(8ms); // the reaper looks at the clock
         }
         // Sessions that are put to sleep or closed with nobody waiting.
-        service_->until([this] { return quiet(); });
+        // What looks quiet once may be between two steps.
+        int calm = 0;
+        service_->until([this, &calm] {
+            calm = quiet() ? calm + 1 : 0;
+            return calm == 5;
+        });
     }
 
     /// Nothing is on its way: what is resident and what runs on the host do not change any more.
