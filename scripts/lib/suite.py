@@ -155,7 +155,8 @@ class Suite:
     def service_lane(self, lane, backend, files):
         report = self.reports / f"service-{lane}.xml"
         command = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
-                   f"--junit-xml={report}", f"--backend={backend}", *[f"tests/service/{name}" for name in files]]
+                   f"--junit-xml={report}", f"--basetemp={self.reports / lane}", f"--backend={backend}",
+                   *[f"tests/service/{name}" for name in files]]
         outcome = run(command + (["--long"] if self.long else []), (180 if self.long else 25) * MINUTE, env=self.env,
                       show=True)
         say(f"  service tests, lane {lane}: exit {outcome.status}, {outcome.seconds:.0f} s")
