@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(the_empty_text_and_the_empty_file) {
 
 BOOST_AUTO_TEST_CASE(looking_around) {
     file_service on;
-    on.put("src/a.py", "import os\n# TODO\n");
-    on.put(".hidden/b.py", "TODO too\n");
+    on.put("src/a.py", "import os\n# needle\n");
+    on.put(".hidden/b.py", "needle too\n");
     on.put("z", "");
     BOOST_TEST(on.get(on.files().exists("s", "z")).value());
     check_event(on, "exists", "z", true, "found");
@@ -189,13 +189,14 @@ BOOST_AUTO_TEST_CASE(looking_around) {
         BOOST_TEST(found.entries[1].path == "src/a.py");
         check_event(on, "glob", "**/*.py in "s + root, true, "2 matches");
     }
-    const auto hits = on.get(on.files().grep("s", {"TODO", std::nullopt, std::nullopt, true})).value();
+    const auto hits = on.get(on.files().grep("s", {"needle", std::nullopt, std::nullopt, true})).value();
     BOOST_TEST_REQUIRE(hits.matches.size() == 1U);
     BOOST_TEST(hits.matches[0].path == "./src/a.py");
     BOOST_TEST(hits.matches[0].line_number == 2U);
-    BOOST_TEST(hits.matches[0].line == "# TODO");
-    check_event(on, "grep", "TODO", true, "1 matches");
-    BOOST_TEST(on.get(on.files().grep("s", {"TODO", "", std::nullopt, false})).value().matches.size() == 2U);
+    BOOST_TEST(hits.matches[0].line == "# needle");
+    check_event(on, "grep", "needle", true, "1 matches");
+    BOOST_TEST(on.get(on.files().grep("s", {"needle", "", std::nullopt, false})).value().matches.size() ==
+               2U);
     const auto bad = on.get(on.files().grep("s", {"\\(", std::nullopt, std::nullopt, true})).value();
     BOOST_TEST(bad.failure.value().starts_with("Error: "));
     BOOST_TEST(bad.matches.empty());
