@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +23,13 @@ def pytest_addoption(parser):
     parser.addoption("--program", default=str(ROOT / "build/release/sandboxd"), help="the service to test")
 
 
+def stop_with_fixtures(*_):
+    """A run that is told to end takes down what its fixtures have started."""
+    raise KeyboardInterrupt
+
+
 def pytest_configure(config):
+    signal.signal(signal.SIGTERM, stop_with_fixtures)
     config.addinivalue_line("markers", "only(backend): tests what only that backend has")
     config.addinivalue_line("markers", "row(*names): rows of docs/hard-cases.md that the test covers")
     if os.geteuid() != 0:

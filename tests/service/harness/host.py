@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 
@@ -72,10 +73,37 @@ def sandbox_init(pid):
     raise AssertionError(f"no PID 1 beside {pid}")
 
 
+def cgroup_mark(directory):
+    """What the cgroups of an oci service's sandboxes have in their names."""
+    return "/sandboxd/" + (Path(directory) / "state/uuid").read_text().split("-")[0] + "/"
+
+
+def end_sandboxes_of(directory):
+    """Kills what a service that can no longer do it has left on oci, with its cgroups and its claims of uid ranges."""
+    try:
+        mark = cgroup_mark(directory)
+    except OSError:
+        return  # it never got as far as that
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark in Path(f"/proc/{entry}/cgroup").read_text(errors="replace"):
+                os.kill(int(entry), signal.SIGKILL)
+        except OSError:
+            continue
+    time.sleep(0.2)
+    for cgroup in sorted(Path("/sys/fs/cgroup").glob(f"*{mark}**/"), key=lambda path: -len(path.parts)):
+        with contextlib.suppress(OSError):
+            cgroup.rmdir()
+    for claim in Path("/run/sandboxd/uids").glob("*"):
+        with contextlib.suppress(OSError):
+            if f'"{directory}/' in claim.read_text():
+                claim.unlink()
+
+
 def sandboxes_of(directory):
     """The sandboxes of a service, as their pid namespaces: told by their cgroups, which name the service's UUID, or, with
     docker, by the directory of theirs that is bound into them."""
-    mark = "/sandboxd/" + (Path(directory) / "state/uuid").read_text().split("-")[0] + "/"
+    mark = cgroup_mark(directory)
     door = f"/{Path(directory).name}/state/docker/"  # below the root of its file system, wherever that is mounted
     own = os.readlink("/proc/self/ns/pid")
     found = set()

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import client
+from . import client, host
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
@@ -110,6 +110,7 @@ class Service:
                 os.kill(int(line.split()[1].rstrip(":")), signal.SIGKILL)
             except OSError:
                 pass
+        host.end_sandboxes_of(self.directory)
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def request(self, method, path, body=None, headers=None, token=..., deadline=client.DEADLINE):
