@@ -139,8 +139,10 @@ std::optional<std::vector<file_entry>> read_listing(std::string_view bytes, std:
     return out;
 }
 
-std::optional<std::vector<grep_match>> read_matches(std::string_view bytes, std::size_t most) {
+std::optional<std::vector<grep_match>> read_matches(std::string_view bytes, std::size_t most,
+                                                    std::size_t most_bytes) {
     std::vector<grep_match> out;
+    std::size_t shown = 0;
     protocol::match_record record;
     while (!bytes.empty()) {
         const bool good = out.size() < most && protocol::take_record(bytes, record) &&
@@ -150,7 +152,12 @@ std::optional<std::vector<grep_match>> read_matches(std::string_view bytes, std:
             return std::nullopt;
         }
         grep_match match;
-        match.path = record.path.empty() ? out.back().path : std::string(record.path);
+        const auto path = record.path.empty() ? std::string_view(out.back().path) : record.path;
+        shown += path.size() + record.line.size();
+        if (shown > most_bytes) {
+            return std::nullopt;
+        }
+        match.path = path;
         match.line_number = record.line_number;
         match.line = record.line;
         out.push_back(std::move(match));

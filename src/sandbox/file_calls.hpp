@@ -40,7 +40,9 @@ struct file_spec {
 [[nodiscard]] std::optional<std::vector<file_entry>> read_listing(std::string_view bytes, std::size_t most,
                                                                   std::string_view prefix, bool flat);
 
-/// Match records, the same way.
-[[nodiscard]] std::optional<std::vector<grep_match>> read_matches(std::string_view bytes, std::size_t most);
+/// Match records, the same way. A record may leave its path to the one before, so what all paths and lines
+/// come to is bounded too: by `most_bytes`.
+[[nodiscard]] std::optional<std::vector<grep_match>> read_matches(std::string_view bytes, std::size_t most,
+                                                                  std::size_t most_bytes);
 
 } // namespace sandboxd::sandboxes

@@ -236,7 +236,7 @@ task<result<grep_result>> file_operations::grep(grep_request request) {
     if (!got) {
         co_return std::move(got).error();
     }
-    auto matches = read_matches(got->bytes, options_.matches);
+    auto matches = read_matches(got->bytes, options_.matches, options_.match_bytes);
     if (!matches) {
         co_return nonsense();
     }

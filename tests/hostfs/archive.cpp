@@ -139,6 +139,36 @@ BOOST_DATA_TEST_CASE(the_rows_of_all_trees_together_are_bounded, data::make(both
     BOOST_TEST(shown(blocking::tree(in, "docs", {6, 100}, few, soon())) == "");
 }
 
+BOOST_DATA_TEST_CASE(the_bytes_of_all_paths_together_are_bounded, data::make(both_walks), how) {
+    const auto in = open(how);
+    small_tree();
+    // Path and name of the four rows at the top: 34 bytes; of src/lib: 10.
+    row_budget exactly(100, 34);
+    BOOST_TEST(shown(blocking::tree(in, "", {1, 100}, exactly, soon())) == "docs/ src/ .env=0 README=1 ...");
+    BOOST_TEST(shown(blocking::tree(in, "src", {6, 100}, exactly, soon())) == "...");
+    BOOST_TEST(shown(blocking::tree(in, "docs", {6, 100}, exactly, soon())) == "");
+    row_budget one_more(100, 34 + 10);
+    BOOST_TEST(shown(blocking::tree(in, "", {6, 100}, one_more, soon())) ==
+               "docs/ src/ .env=0 README=1 src/lib/ ...");
+    row_budget one_short(100, 33);
+    BOOST_TEST(shown(blocking::tree(in, "", {6, 100}, one_short, soon())) == "docs/ src/ .env=0 ...");
+}
+
+BOOST_AUTO_TEST_CASE(a_listing_of_long_paths_stops_at_its_bytes) {
+    const auto in = open(walk_kind::kernel);
+    const int most = static_cast<int>(row_budget::most_bytes / (3'764 + 1 + 2 * 6));
+    const auto deep = deep_directory(most);
+    BOOST_REQUIRE(deep.size() == 3'764U);
+    const auto all = blocking::ls(in, deep, soon()).value();
+    BOOST_TEST(all.entries.size() == static_cast<std::size_t>(most));
+    BOOST_TEST(!all.truncated);
+    put(work(deep) + "/200000", "");
+    const auto cut = blocking::ls(in, deep, soon()).value();
+    BOOST_TEST(cut.entries.size() == static_cast<std::size_t>(most));
+    BOOST_TEST(cut.truncated);
+    BOOST_TEST(cut.entries.back().path == deep + "/" + std::to_string(100'000 + most - 1));
+}
+
 BOOST_DATA_TEST_CASE(unreadable_directories, data::make(both_walks), how) {
     if (::geteuid() != 0) {
         return; // root lowers its rights here; others have none to give up

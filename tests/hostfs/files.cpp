@@ -251,6 +251,16 @@ BOOST_DATA_TEST_CASE(names_of_any_bytes, data::make(both_walks), how) {
     BOOST_TEST(blocking::list(in, path("/workspace/e"), soon()).value().size() == 6U);
 }
 
+BOOST_AUTO_TEST_CASE(a_directory_whose_paths_are_too_long_together_is_left_to_the_sandbox) {
+    const auto in = open(walk_kind::kernel);
+    const std::size_t row = std::string_view("/workspace/").size() + 3'764 + 1 + 2 * 6;
+    const int most = static_cast<int>(blocking::most_listed_bytes / row);
+    const auto deep = path("/workspace/" + deep_directory(most));
+    BOOST_TEST(blocking::list(in, deep, soon()).value().size() == static_cast<std::size_t>(most));
+    put(work(deep.relative) + "/200000", "");
+    BOOST_TEST(why(blocking::list(in, deep, soon())) == "ask");
+}
+
 BOOST_DATA_TEST_CASE(what_the_service_may_not_do_is_left_to_the_sandbox, data::make(both_walks), how) {
     if (::geteuid() != 0) {
         return; // root lowers its rights here; others have none to give up

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -75,6 +76,23 @@ struct workspace_fixture {
     }
     [[nodiscard]] static blocking::time_limit soon() {
         return std::chrono::steady_clock::now() + std::chrono::minutes(10);
+    }
+
+    /// A directory whose path below the workspace has 3 764 bytes, with so many files of six bytes' names.
+    [[nodiscard]] std::string deep_directory(int files) const {
+        std::string below(250, 'd');
+        while (below.size() < 3'600) {
+            below += "/" + std::string(250, 'd');
+        }
+        fs::create_directories(work(below));
+        const core::unique_fd there(::open(work(below).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        for (int i = 0; i < files; ++i) {
+            const std::string name = std::to_string(100'000 + i);
+            const core::unique_fd made(
+                ::openat(there.get(), name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+            BOOST_REQUIRE(static_cast<bool>(made));
+        }
+        return below;
     }
 
     std::string root;

@@ -7,6 +7,7 @@
 #include "hostfs/blocking/files.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -126,12 +127,13 @@ void plant_victim(const core::unique_fd& in) {
 /// Puts a link to the host's in the place of what is being removed, at its top and further down.
 void misdirect_until(const std::atomic<bool>& stop, const core::unique_fd& in, const std::string& target) {
     for (unsigned round = 0; !stop.load(std::memory_order_relaxed); ++round) {
-        ::symlinkat(target.c_str(), in.get(), "link-victim");
+        // The link of the last round may still stand.
+        const bool ready = ::symlinkat(target.c_str(), in.get(), "link-victim") == 0 || errno == EEXIST;
         const auto victim = directory(in.get(), "victim");
         const bool deep = round % 2 == 0;
         const int there = deep ? victim.get() : in.get();
         const char* const name = deep ? "deep" : "victim";
-        if (::renameat2(there, name, in.get(), "link-victim", RENAME_EXCHANGE) == 0 &&
+        if (ready && ::renameat2(there, name, in.get(), "link-victim", RENAME_EXCHANGE) == 0 &&
             ::renameat2(there, name, in.get(), "link-victim", RENAME_EXCHANGE) != 0) {
             ::renameat(in.get(), "link-victim", there, name); // the link was removed
         }

@@ -156,25 +156,35 @@ BOOST_AUTO_TEST_CASE(matches_are_checked) {
     std::string bytes;
     protocol::append_record(bytes, protocol::match_record{3, "f", "line"});
     protocol::append_record(bytes, protocol::match_record{4, "", ""});
-    const auto good = read_matches(bytes, 2);
+    const auto good = read_matches(bytes, 2, 99);
     BOOST_REQUIRE(good.has_value());
     BOOST_TEST(good->at(1).path == "f");
     BOOST_TEST(good->at(1).line_number == 4U);
-    BOOST_TEST(!read_matches(bytes, 1));
+    BOOST_TEST(!read_matches(bytes, 1, 99));
     for (std::size_t size = 1; size < 21; ++size) {
-        BOOST_TEST(!read_matches(std::string_view(bytes).substr(0, size), 9));
+        BOOST_TEST(!read_matches(std::string_view(bytes).substr(0, size), 9, 99));
     }
     std::string first;
     protocol::append_record(first, protocol::match_record{3, "", "no path yet"});
-    BOOST_TEST(!read_matches(first, 9));
+    BOOST_TEST(!read_matches(first, 9, 99));
     std::string zero;
     protocol::append_record(zero, protocol::match_record{0, "f", ""});
-    BOOST_TEST(!read_matches(zero, 9));
+    BOOST_TEST(!read_matches(zero, 9, 99));
     std::string huge = first;
     for (std::size_t i = 8; i < 16; ++i) {
         huge[i] = '\xff';
     }
-    BOOST_TEST(!read_matches(huge, 9));
+    BOOST_TEST(!read_matches(huge, 9, 99));
+}
+
+BOOST_AUTO_TEST_CASE(one_long_path_is_not_multiplied_without_end) {
+    std::string bytes;
+    protocol::append_record(bytes, protocol::match_record{1, std::string(1'000, 'p'), "line"});
+    for (std::uint64_t line = 2; line <= 100; ++line) {
+        protocol::append_record(bytes, protocol::match_record{line, "", ""});
+    }
+    BOOST_TEST(read_matches(bytes, 100, 100'004).value().size() == 100U);
+    BOOST_TEST(!read_matches(bytes, 100, 100'003));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

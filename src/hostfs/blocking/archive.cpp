@@ -20,7 +20,8 @@ namespace {
 /// Entries of one `ls`.
 constexpr std::size_t most_rows = 200'000;
 
-/// What was read of one directory.
+/// What was read of one directory. Its rows have no path yet: what comes before a name can be long, and not
+/// every row finds room in the answer.
 struct portion {
     std::vector<archive_entry> rows; ///< sorted
     bool cut = false;                ///< there may be more names
@@ -28,13 +29,12 @@ struct portion {
 };
 
 /// Nothing for what a listing leaves out.
-std::optional<archive_entry> row_of(int directory, std::string name, const std::string& above) {
+std::optional<archive_entry> row_of(int directory, std::string name) {
     struct stat about{};
     if (::fstatat(directory, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(about.st_mode)) {
         return std::nullopt;
     }
     archive_entry row;
-    row.path = above.empty() ? name : above + "/" + name;
     row.name = std::move(name);
     row.is_dir = S_ISDIR(about.st_mode);
     if (!row.is_dir) {
@@ -51,8 +51,7 @@ void sort_rows(std::vector<archive_entry>& rows) {
 }
 
 /// At most `most_names` names are read, whatever they are (contract N7.1).
-os_result<portion> read_portion(int directory, const std::string& above, std::size_t most_names,
-                                time_limit until) {
+os_result<portion> read_portion(int directory, std::size_t most_names, time_limit until) {
     portion out;
     directory_reader names(directory);
     for (std::size_t seen = 0; seen < most_names; ++seen) {
@@ -69,7 +68,7 @@ os_result<portion> read_portion(int directory, const std::string& above, std::si
         }
         if (!core::is_utf8((*next)->name)) {
             out.left_out = true;
-        } else if (auto row = row_of(directory, std::string((*next)->name), above)) {
+        } else if (auto row = row_of(directory, std::string((*next)->name))) {
             out.rows.push_back(std::move(*row));
         }
     }
@@ -78,12 +77,38 @@ os_result<portion> read_portion(int directory, const std::string& above, std::si
     return out;
 }
 
+/// Puts the rows of the directory `above` into `out` as long as there is room for them; false when there was
+/// not for all.
+bool add_rows(std::vector<archive_entry>& out, std::vector<archive_entry> rows, const std::string& above,
+              row_budget& budget) {
+    const std::string prefix = above.empty() ? "" : above + "/";
+    for (auto& row : rows) {
+        if (!budget.take(prefix.size() + 2 * row.name.size())) {
+            return false;
+        }
+        row.path.reserve(prefix.size() + row.name.size());
+        row.path.append(prefix).append(row.name);
+        out.push_back(std::move(row));
+    }
+    return true;
+}
+
 os_result<core::unique_fd> directory_at(const workspace& in, const std::string& relative) {
     const auto found = in.find(relative);
     if (!found) {
         return found.error();
     }
     return open_directory(*found);
+}
+
+bool take_from(std::atomic<std::size_t>& what, std::size_t wanted) noexcept {
+    std::size_t left = what.load(std::memory_order_relaxed);
+    while (left >= wanted) {
+        if (what.compare_exchange_weak(left, left - wanted, std::memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// A tree as it grows.
@@ -118,21 +143,24 @@ private:
             return directory.error();
         }
         const std::size_t wanted = limits_.max_entries - out_.entries.size();
-        auto found = read_portion(directory->get(), at.path, wanted + 2, until_);
+        auto found = read_portion(directory->get(), wanted + 2, until_);
         if (!found) {
             return found.error();
         }
-        const auto allowed = budget_.take(std::min(wanted, found->rows.size()));
-        full_ = allowed < found->rows.size();
+        full_ = found->rows.size() > wanted;
+        if (full_) {
+            found->rows.resize(wanted);
+        }
+        const std::size_t first = out_.entries.size();
+        full_ = !add_rows(out_.entries, std::move(found->rows), at.path, budget_) || full_;
         out_.truncated = out_.truncated || full_ || found->cut || found->left_out;
-        found->rows.resize(allowed);
-        for (auto& row : found->rows) {
+        for (std::size_t i = first; i < out_.entries.size(); ++i) {
+            const auto& row = out_.entries[i];
             if (row.is_dir && at.depth < limits_.max_depth) {
                 waiting_.push_back({row.path, at.depth + 1});
             } else if (row.is_dir) {
                 out_.truncated = true;
             }
-            out_.entries.push_back(std::move(row));
         }
         return {};
     }
@@ -143,18 +171,13 @@ private:
     time_limit until_;
     std::deque<place> waiting_;
     archive_listing out_;
-    bool full_ = false; ///< something had to be left out for want of rows: nothing more is looked at
+    bool full_ = false; ///< something had to be left out for want of room: nothing more is looked at
 };
 
 } // namespace
 
-std::size_t row_budget::take(std::size_t wanted) noexcept {
-    std::size_t left = left_.load(std::memory_order_relaxed);
-    std::size_t taken = std::min(left, wanted);
-    while (!left_.compare_exchange_weak(left, left - taken, std::memory_order_relaxed)) {
-        taken = std::min(left, wanted);
-    }
-    return taken;
+bool row_budget::take(std::size_t bytes) noexcept {
+    return take_from(bytes_, bytes) && take_from(rows_, 1);
 }
 
 result<archive_listing> ls(const workspace& in, const std::string& relative, time_limit until) {
@@ -162,11 +185,15 @@ result<archive_listing> ls(const workspace& in, const std::string& relative, tim
     if (!directory) {
         return archive_error_of(directory.error(), relative, "a directory");
     }
-    auto found = read_portion(directory->get(), relative, most_rows, until);
+    auto found = read_portion(directory->get(), most_rows, until);
     if (!found) {
         return archive_error_of(found.error(), relative, "a directory");
     }
-    return archive_listing{std::move(found->rows), found->cut};
+    archive_listing out;
+    row_budget room(most_rows);
+    const bool all = add_rows(out.entries, std::move(found->rows), relative, room);
+    out.truncated = found->cut || !all;
+    return out;
 }
 
 result<std::string> read_archived(const workspace& in, const std::string& relative, std::uint64_t max_bytes,

@@ -29,15 +29,19 @@ struct archive_listing {
     bool truncated = false;
 };
 
-/// Rows that one request may still answer (contract N16.28). Shared by walks side by side.
+/// What one request may still answer (contract N16.28): rows, and the bytes of their paths and names, which a
+/// sandbox makes as long as it likes. Shared by walks side by side.
 class row_budget {
 public:
-    explicit row_budget(std::size_t rows) : left_(rows) {}
-    /// Up to `wanted`.
-    [[nodiscard]] std::size_t take(std::size_t wanted) noexcept;
+    explicit row_budget(std::size_t rows, std::size_t bytes = most_bytes) : rows_(rows), bytes_(bytes) {}
+    /// Room for one row of so many bytes; false when it has none, or no row is left.
+    [[nodiscard]] bool take(std::size_t bytes) noexcept;
+
+    static constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
 
 private:
-    std::atomic<std::size_t> left_;
+    std::atomic<std::size_t> rows_;
+    std::atomic<std::size_t> bytes_;
 };
 
 /// Contract N6.
@@ -48,7 +52,7 @@ struct tree_limits {
 
 /// Contract 7.4: directories first, then by name. not_found when it is no directory; otherwise as
 /// archive_error_of(). What can't be examined, is a link, or has a name that is not UTF-8 is left out.
-/// `truncated` when there are more entries than a listing may have.
+/// `truncated` when there are more entries, or longer paths, than a listing may have.
 [[nodiscard]] result<archive_listing> ls(const workspace& in, const std::string& relative, time_limit until);
 
 /// The whole of a regular file; errc::invalid with `read limit` in the text over `max_bytes`.

@@ -54,6 +54,7 @@ os_result<std::optional<file_entry>> entry_of(int directory, std::string name, c
 
 os_result<std::vector<file_entry>> entries_of(int directory, const std::string& above, time_limit until) {
     std::vector<file_entry> out;
+    std::size_t bytes = 0;
     directory_reader names(directory);
     for (;;) {
         if (passed(until)) {
@@ -71,9 +72,10 @@ os_result<std::vector<file_entry>> entries_of(int directory, const std::string& 
             return one.error();
         }
         if (*one) {
+            bytes += (*one)->path.size() + (*one)->name.size();
             out.push_back(std::move(**one));
         }
-        if (out.size() > most_listed) {
+        if (out.size() > most_listed || bytes > most_listed_bytes) {
             return os_code(E2BIG);
         }
     }

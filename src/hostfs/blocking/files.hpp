@@ -13,8 +13,9 @@ namespace sandboxd::hostfs::blocking {
 
 // The seven operations of `files/*` (contract N5), each on one path of a workspace.
 
-/// Entries of one listing; a larger directory is left to the sandbox.
+/// Entries of one listing, and bytes of their paths and names; a larger directory is left to the sandbox.
 inline constexpr std::size_t most_listed = 200'000;
+inline constexpr std::size_t most_listed_bytes = std::size_t{32} * 1024 * 1024;
 
 /// N5.1: a regular file of at most `max_bytes`.
 [[nodiscard]] native_result<std::string> read(const workspace& in, const native_path& path,
