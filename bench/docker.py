@@ -1,14 +1,24 @@
-"""bench/run's part about Docker: a command over both ways to an agent, beside the floor and beside the daemon's own exec."""
+"""The part of bench/run under a Docker daemon: both ways to an agent, beside the floor, the daemon's own exec and releases
+of the reference service on the same daemon and image."""
 
 import http.client
 import json
+import shutil
 import socket
-import statistics
 import threading
 import time
 
+import files
+import native
+import oci
+from harness import rootfs
 from harness.daemon import Daemon
-from harness.service import ROOT, Service, free_port
+from harness.service import Service, free_port
+from probes import (PROGRAM, exec_request, floor, floor_p50, in_turns, load, p50, put_floor, run_request, say)
+from reference import Reference
+from table import at_least, at_most
+
+CALLERS = (1, 16)
 
 
 class _Local(http.client.HTTPConnection):
@@ -38,73 +48,153 @@ def engine_exec(daemon, container):
     assert code == 0, code
 
 
-def engine_execs(daemon, container, callers, seconds):
-    """(p50 in ms, rate per second)"""
-    spent, until = [], time.perf_counter() + seconds
+def engine_p50(daemon, container):
+    """ms, of three"""
+    spent = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        engine_exec(daemon, container)
+        spent.append((time.perf_counter() - begin) * 1000)
+    return sorted(spent)[1]
+
+
+def engine_rate(daemon, container, callers, seconds):
+    """Commands a second."""
+    begin = time.perf_counter()
+    done = []
 
     def caller():
-        while time.perf_counter() < until:
-            begin = time.perf_counter()
+        while time.perf_counter() - begin < seconds:
             engine_exec(daemon, container)
-            spent.append((time.perf_counter() - begin) * 1000)
+            done.append(None)
 
-    begin = time.perf_counter()
     threads = [threading.Thread(target=caller) for _ in range(callers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return statistics.median(spent), len(spent) / (time.perf_counter() - begin)
+    return len(done) / (time.perf_counter() - begin)
 
 
-def measure(bench, scratch, table, quick):
+def container_of(daemon, service):
+    """The container of the one session that is open on a service of ours."""
+    uuid = (service.state / "uuid").read_text().strip()
+    (container,) = [c["Id"] for c in daemon.containers() if c["Labels"].get("sandboxd.service") == uuid]
+    return container
+
+
+def commands(daemon, service, table, quick, most, theirs):
+    """`theirs` is an open session of the reference and its service, or None."""
+    with service.open() as session:
+        container = container_of(daemon, service)
+        put_floor(session)
+        # The reference's newest release has `run`, no `exec`: like is compared with like.
+        exec_, run = exec_request(session), run_request(session)
+        load(service, exec_, 1, 0.3)
+        beside = {}
+        if theirs:
+            their_service, their_session = theirs
+            their_run = run_request(their_session)
+            beside["reference"] = lambda: p50(their_service, their_run, 0.5)
+        seen = in_turns(3 if quick else 10, floor=lambda: floor_p50(session, 0.4), ours=lambda: p50(service, exec_, 0.4),
+                        run=lambda: p50(service, run, 0.4), engine=lambda: engine_p50(daemon, container), **beside)
+        run_time = seen.pop("run")
+        their_time = seen.pop("reference", None)
+        table.add("exec true, one caller, p50", "ms", **seen, targets=[at_most(most)])
+        table.add("run true, one caller, p50", "ms", run_time, floor=seen["floor"], reference=their_time)
+        for callers in CALLERS:
+            seconds = 0.5 if quick else 1
+            if theirs:
+                beside["reference"] = lambda: load(their_service, their_run, callers, seconds)["per_second"]
+            seen = in_turns(2 if quick else 4, floor=lambda: floor(session, callers, seconds)["per_second"],
+                            ours=lambda: load(service, exec_, callers, seconds)["per_second"],
+                            run=lambda: load(service, run, callers, seconds)["per_second"],
+                            engine=lambda: engine_rate(daemon, container, callers, seconds), **beside)
+            run_rate = seen.pop("run")
+            their_rate = seen.pop("reference", None)
+            many = f"{callers} caller{'s' if callers > 1 else ''}"
+            table.add(f"exec true, {many}", "/s", **seen, targets=[at_least(0.7)])
+            table.add(f"run true, {many}", "/s", run_rate, floor=seen["floor"], reference=their_rate,
+                      targets=[at_least(20, "reference")] if theirs else [])
+
+
+def opening(service, table, quick, theirs):
+    beside = {"reference": lambda: theirs.first_command()} if theirs else {}
+    oci.first_command(service)
+    seen = in_turns(2 if quick else 6, ours=lambda: oci.first_command(service), **beside)
+    table.add("open and first command, p50", "ms", **seen)
+
+
+def operations(service, table, quick, theirs):
+    """The nine operations beside the last release of the reference that has them."""
+    with service.open() as session, theirs.service.open() as other:
+        ours, others = files.small_requests(session), files.small_requests(other)
+        ours["exec"], others["exec"] = exec_request(session), exec_request(other)
+        for name in ours:
+            rounds = 2 if quick else 5
+            seen = in_turns(rounds, ours=lambda: p50(service, ours[name], 0.15),
+                            reference=lambda: p50(theirs.service, others[name], 0.3))
+            table.add(f"{name}, p50", "ms", **seen)
+
+
+def measure(scratch, table, quick, python):
+    """`python` tells the interpreter that has a generation of the reference; None where there is none."""
     port = free_port()
     daemon = Daemon("--live-restore", "-H", f"tcp://127.0.0.1:{port}")
     try:
+        say("docker: a daemon and an image of its own")
         daemon.start()
-        daemon.load(scratch / "box", "box")
-        with_seconds = 1 if quick else 3
-        for way, host, most in (("dialled", daemon.host, 1.5), ("attached", f"tcp://127.0.0.1:{port}", 2.5)):
-            service = Service(ROOT / "build/release/sandboxd", backend="docker", runtimes="box=box",
-                              environment={"DOCKER_HOST": host})
+        daemon.load(rootfs.debian(scratch / "debian", ("dash", "coreutils", "findutils", "grep")), "bench")
+        newest = Reference(python("g3"), daemon, scratch / "theirs") if python else None
+        try:
+            for way, host, most in (("the agent dials", daemon.host, 1.5), ("attached", f"tcp://127.0.0.1:{port}", 2.5)):
+                theirs = None if quick and way == "attached" else newest
+                table.section(f"docker, {way}" + ("; reference: 0.2.37" if theirs else ""))
+                one_way(daemon, host, scratch / way.replace(" ", "-"), table, quick, most, theirs, way != "attached" and python)
+        finally:
+            if newest:
+                newest.discard()
+        if python:
+            say("docker: the nine operations, and release 0.2.29")
+            older = Reference(python("g1"), daemon, scratch / "theirs-29")
+            service = ours(daemon.host, scratch / "nine")
             try:
                 service.start()
-                one_way(bench, daemon, service, table, way, most, with_seconds, quick)
+                table.section("docker, the nine operations; reference: 0.2.29, the last release that has them")
+                operations(service, table, quick, older)
                 service.stop()
             finally:
                 service.discard()
+                older.discard()
     finally:
         daemon.discard()
+        shutil.rmtree(scratch / "debian", ignore_errors=True)
 
 
-def one_way(bench, daemon, service, table, way, most, seconds, quick):
-    opens = []
-    for _ in range(3 if quick else 10):
-        begin = time.perf_counter()
-        session = service.open()
-        session.sh("true")
-        opens.append((time.perf_counter() - begin) * 1000)
-        session.close()
-    table.add(f"docker ({way}), open and first command, p50", f"{statistics.median(opens[1:]):.0f} ms")
-    with service.open() as session:
-        uuid = (service.state / "uuid").read_text().strip()
-        (container,) = [c["Id"] for c in daemon.containers() if c["Labels"].get("sandboxd.service") == uuid]
-        bench.put_floor(session)
-        request = bench.exec_request(session, "true")
-        bench.load(service, request, 1, 0.5)
-        ours, base = [], []
-        for _ in range(3 if quick else 7):
-            base.append(bench.floor(session, 1, 1)["p50_us"])
-            ours.append(bench.load(service, request, 1, 1)["p50_us"])
-        raw, _ = engine_execs(daemon, container, 1, seconds)
-        mine, least = statistics.median(ours), statistics.median(base)
-        table.add(f"docker ({way}), exec true, p50", f"{mine / 1000:.2f} ms", f"{least / 1000:.2f} ms",
-                  target=f"<= {most} x floor", ok=mine <= most * least)
-        table.add("  ratio; the daemon's own exec", f"{mine / least:.2f}", f"{raw:.0f} ms", "docker exec")
-        for callers in (1, 16):
-            least = bench.floor(session, callers, seconds)["per_second"]
-            mine = bench.load(service, request, callers, seconds)["per_second"]
-            _, raw = engine_execs(daemon, container, callers, seconds)
-            table.add(f"docker ({way}), exec true, {callers} callers", f"{mine:.0f}/s", f"{least:.0f}/s",
-                      target=">= 0.7 x floor", ok=mine >= 0.7 * least)
-            table.add("  ratio; the daemon's own exec", f"{mine / least:.2f}", f"{raw:.1f}/s", "docker exec")
+def ours(host, root, **settings):
+    root.mkdir()
+    return Service(PROGRAM, backend="docker", runtimes="box=bench", environment={"DOCKER_HOST": host}, workspace_root=root,
+                   **settings)
+
+
+def one_way(daemon, host, root, table, quick, most, newest, python):
+    service = ours(host, root)
+    try:
+        service.start()
+        say(f"docker ({root.name}): commands")
+        opening(service, table, quick, newest)
+        if newest:
+            with newest.service.open() as session:
+                commands(daemon, service, table, quick, most, (newest.service, session))
+        else:
+            commands(daemon, service, table, quick, most, None)
+        if python:
+            say(f"docker ({root.name}): files/*")
+            native.measure(service, table, quick, newest.service)
+            say(f"docker ({root.name}): a large write by shell scripts")
+            native.shell_write(service, root, table, quick, newest.service, python("g3"))
+            say(f"docker ({root.name}): memory")
+            oci.memory(service, table, 5 if quick else 20, processes=(b"sandboxd-agent", b"containerd-shim"))
+        service.stop()
+    finally:
+        service.discard()

@@ -4,6 +4,13 @@
 //   load PORT CALLERS SECONDS <request          prints
 //   {"count":…,"per_second":…,"p50_us":…,"p99_us":…,"max_us":…}
 //
+// 32 signs # in the request become a new number each time, for requests that need an id of their own. At
+// least one request is sent, however long it takes.
+//
+//   load --replay PORT <requests                each once, one after the other on one connection; each behind
+//   a line
+//                                               that tells its length. Prints {"count":…,"seconds":…}
+//
 // Any answer but a 200, or a connection that ends, is a failure: exit status 1.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -94,16 +101,29 @@ std::string read_answer(int fd, std::string& buffer) {
     }
 }
 
-void call(int port, std::string_view request, steady::time_point until, caller_result& result) {
+// Writes the next number, as 32 digits, where the request has its place for one.
+void number(std::string& request, std::size_t place) {
+    static std::atomic<unsigned long long> last{
+        static_cast<unsigned long long>(steady::now().time_since_epoch().count())};
+    if (place != std::string::npos) {
+        char digits[33];
+        std::snprintf(digits, sizeof digits, "%032llu", ++last);
+        request.replace(place, 32, digits, 32);
+    }
+}
+
+void call(int port, std::string request, steady::time_point until, caller_result& result) {
     const int fd = connect_to(port);
     if (fd < 0) {
         result.problem = std::string("connect: ") + std::strerror(errno);
         return;
     }
+    const auto place = request.find(std::string(32, '#'));
     std::string buffer;
     while (result.problem.empty()) {
+        number(request, place);
         const auto begin = steady::now();
-        if (begin >= until) {
+        if (begin >= until && !result.microseconds.empty()) {
             break;
         }
         result.problem = send_all(fd, request) ? read_answer(fd, buffer) : "send failed";
@@ -113,11 +133,39 @@ void call(int port, std::string_view request, steady::time_point until, caller_r
     ::close(fd);
 }
 
+int replay(int port, std::string_view input) {
+    const int fd = connect_to(port);
+    std::string problem = fd < 0 ? std::string("connect: ") + std::strerror(errno) : std::string();
+    std::string buffer;
+    std::size_t count = 0;
+    const auto begin = steady::now();
+    for (; problem.empty() && !input.empty(); ++count) {
+        const auto line = input.find('\n');
+        const auto length = std::strtoul(input.data(), nullptr, 10);
+        if (line == std::string_view::npos || length == 0 || length > input.size() - line - 1) {
+            problem = "the requests are not as they should be";
+            break;
+        }
+        problem = send_all(fd, input.substr(line + 1, length)) ? read_answer(fd, buffer) : "send failed";
+        input.remove_prefix(line + 1 + length);
+    }
+    const std::chrono::duration<double> spent = steady::now() - begin;
+    if (!problem.empty()) {
+        std::fprintf(stderr, "load: request %zu: %s\n", count, problem.c_str());
+        return 1;
+    }
+    std::printf("{\"count\":%zu,\"seconds\":%.6f}\n", count, spent.count());
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 3 && std::string_view(argv[1]) == "--replay") {
+        return replay(std::atoi(argv[2]), std::string{std::istreambuf_iterator<char>(std::cin), {}});
+    }
     if (argc != 4) {
-        std::fprintf(stderr, "usage: load PORT CALLERS SECONDS <request\n");
+        std::fprintf(stderr, "usage: load PORT CALLERS SECONDS <request, or load --replay PORT <requests\n");
         return 2;
     }
     const int port = std::atoi(argv[1]);
@@ -130,7 +178,7 @@ int main(int argc, char** argv) {
     const auto begin = steady::now();
     const auto until = begin + std::chrono::duration_cast<steady::duration>(length);
     for (auto& result : results) {
-        threads.emplace_back(call, port, std::string_view(request), until, std::ref(result));
+        threads.emplace_back(call, port, request, until, std::ref(result));
     }
     std::vector<std::uint32_t> all;
     for (std::size_t i = 0; i < callers; ++i) {
