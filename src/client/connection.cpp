@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t largest_head = 64 * 1024;
 constexpr std::size_t buffer_size = 64 * 1024;
 constexpr std::size_t send_piece = 256 * 1024;
-constexpr int most_interims = 4096; ///< 102s of one answer
+constexpr int most_interims = 500; ///< 102s of one answer
 constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
 
 std::string head_of(const http_request& what, const std::string& prefix, const std::string& host) {
