@@ -1,8 +1,11 @@
 """Contract 1.3, 1.4.1, 1.4.3, 1.4.4, 1.5.1, 1.5.3, 2.2 to 2.6, 2.12; N9.6, N16.4 (H.N.7, H.N.85, H.N.86)."""
 
+import os
 import re
+import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -120,6 +123,25 @@ def test_1_4_3_open_answers_200_with_the_session_and_its_token(service):
         assert 0 <= info["idle_seconds"] < 5
     finally:
         service.request("DELETE", f"/sessions/{created['session']['session_id']}")
+
+
+@pytest.mark.only("oci")
+def test_n16_20_an_open_that_lasts_is_told_by_102(service):
+    """So that a client whose patience is 30 s goes on waiting."""
+    launcher, = map(int, Path(f"/proc/{service.pid}/task/{service.pid}/children").read_text().split())
+    os.kill(launcher, signal.SIGSTOP)
+    try:
+        with service.raw(deadline=60) as raw:
+            raw.send(f"POST /sessions HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: {service.token}\r\n"
+                     "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+            assert raw.interim() == 102
+            os.kill(launcher, signal.SIGCONT)
+            answer = raw.answer()
+    finally:
+        os.kill(launcher, signal.SIGCONT)
+    assert answer.status == 200
+    created = answer.json()["session"]["session_id"]
+    assert service.request("DELETE", f"/sessions/{created}").status == 204
 
 
 def test_1_4_3_the_default_runtime_and_an_id_of_the_callers_choice(service):

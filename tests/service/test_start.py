@@ -95,6 +95,21 @@ def test_a_daemon_that_is_asked_for_and_does_not_answer_is_told(invoke, argument
     assert "no docker daemon answers at unix:///no/such/docker.sock" in last
 
 
+def test_a_docker_context_that_is_not_there_matters_only_when_it_is_asked_for(program, invoke, directory):
+    folder = directory / "home" / ".docker"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"currentContext": "removed"}')
+    words = "the docker context 'removed' does not exist"
+    service = Service(program, backend=None, environment={"HOME": str(directory / "home")})
+    try:
+        service.start()
+        assert f"backend oci ({words}" in service.log.read_text()
+        service.stop()
+    finally:
+        service.discard()
+    assert words in one_line(invoke(HOME=str(directory / "home"), DOCKER_CONTEXT="removed"))
+
+
 def test_an_unknown_flag_and_a_missing_value_are_refused(invoke):
     assert "--colour" in one_line(invoke("--colour"), status=2)
     assert "--listen" in one_line(invoke("--listen"), status=2)
