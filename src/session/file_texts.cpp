@@ -69,6 +69,11 @@ std::string write_failure(const error& why) {
     return fmt::format("Failed to write file: {}", cause);
 }
 
+std::string grep_failure(std::string_view path, const error& why) {
+    const bool about_the_path = why.code == errc::not_found || why.code == errc::denied;
+    return about_the_path ? fmt::format("Error: {}: {}", path, why.message) : "Error: " + why.message;
+}
+
 std::optional<error> path_fault(std::string_view path) {
     if (path.empty()) {
         return error{errc::invalid, "The path is empty"};

@@ -24,6 +24,8 @@ namespace sandboxd::session {
 [[nodiscard]] std::string over_limit_text(std::optional<std::uint64_t> size, std::int64_t most);
 
 [[nodiscard]] std::string write_failure(const error& why);
+/// What `grep` says instead of matches; names the path where that is what is wrong.
+[[nodiscard]] std::string grep_failure(std::string_view path, const error& why);
 /// A path that can't be one of a file: a NUL or nothing in it.
 [[nodiscard]] std::optional<error> path_fault(std::string_view path);
 

@@ -192,7 +192,7 @@ task<result<grep_answer>> live_registry::grep(std::string id, grep_command comma
         answer.truncated = found->truncated;
         log(call, true, fmt::format("{} matches", answer.matches.size()));
     } else {
-        answer.failure = "Error: " + found.error().message;
+        answer.failure = grep_failure(request.path, found.error());
         log(call, false, *answer.failure);
     }
     co_return answer;

@@ -84,7 +84,7 @@ def lanes():
                    *[tests / "tests" / name for name in UPSTREAM[generation]]]
         return f"reference-{generation}", command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
 
-    return [own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
+    return [own("coding", "/usr/bin/python3", "coding"), own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
             own("workspace-g3", python("g3"), "workspace"), own("g1", python("g1"), "g1"),
             own("g3", python("g3"), "g3"), *[theirs(generation) for generation in RELEASES]]
 

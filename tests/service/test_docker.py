@@ -88,6 +88,7 @@ def test_4_2_pids_beyond_the_limit_fail_and_the_agent_lives(services, images):
         until(lambda: session.exec("echo alive")["output"] == "alive\n", seconds=20, what="room for a command")
 
 
+@pytest.mark.row("B4-06")
 def test_images_with_an_entrypoint_a_user_and_a_directory_of_their_own(docker, services, images):
     docker.load(images.box, "own", ENTRYPOINT=json.dumps(ENTRY), USER="1234:5678", WORKDIR="/srv", ENV="FROM_IMAGE=yes")
     service = services(runtimes=images.runtimes("own=own"))
@@ -96,6 +97,7 @@ def test_images_with_an_entrypoint_a_user_and_a_directory_of_their_own(docker, s
         assert session.sh("id -u; id -g; pwd; echo $FROM_IMAGE") == "1234\n5678\n/workspace\nyes\n"
 
 
+@pytest.mark.row("B4-06")
 def test_an_entrypoint_that_ends_does_not_end_the_sandbox(docker, services, images):
     docker.load(images.box, "short", ENTRYPOINT='["/bin/false"]')
     service = services(runtimes=images.runtimes("short=short"))
