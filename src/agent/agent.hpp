@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -121,7 +122,7 @@ private:
     // agent_streams.cpp: the life of a stream.
     [[nodiscard]] bool start(std::uint32_t number, std::string_view payload);
     [[nodiscard]] bool open_channels(stream& target, const start_options& options, order& head,
-                                     std::vector<descriptor>& files);
+                                     descriptor& input_end);
     void refuse(stream& target, protocol::failure_kind kind, int os_errno, std::string_view text);
     void stop(stream& target, protocol::end_cause cause);
     void read_pipe(std::uint32_t number, std::size_t which);
@@ -142,7 +143,7 @@ private:
     [[nodiscard]] worker* take_worker();
     [[nodiscard]] worker* fork_worker();
     [[nodiscard]] bool give(worker& to, const order& head, std::string_view payload,
-                            const std::vector<descriptor>& files);
+                            std::span<const int> files);
     void order_worker(std::uint32_t id, order_kind kind, std::uint32_t value);
     void on_worker(std::uint32_t id);
     void on_report(worker& from, const report& head, std::string_view text);

@@ -93,10 +93,16 @@ bool agent::start(std::uint32_t number, std::string_view payload) {
         return true;
     }
     order head{.kind = order_kind::run};
-    std::vector<descriptor> files;
-    if (!open_channels(target, *options, head, files)) {
+    descriptor input_end;
+    if (!open_channels(target, *options, head, input_end)) {
         refuse(target, failure_kind::os, errno, "no pipe or terminal could be had for the command");
         return true;
+    }
+    std::vector<int> files;
+    for (const auto* end : {&input_end, &target.pipes[0].command_end, &target.pipes[1].command_end}) {
+        if (end->valid()) {
+            files.push_back(end->get());
+        }
     }
     last_start_ = now_;
     plan_tidy();
@@ -127,10 +133,8 @@ bool agent::start(std::uint32_t number, std::string_view payload) {
     return true;
 }
 
-/// Makes the pipes or the terminal. The command's ends go into `files`, in the order a supervisor expects
-/// them.
-bool agent::open_channels(stream& target, const start_options& options, order& head,
-                          std::vector<descriptor>& files) {
+/// Makes the pipes or the terminal. The command's end of its input (or the terminal) goes into `input_end`.
+bool agent::open_channels(stream& target, const start_options& options, order& head, descriptor& input_end) {
     if (options.mode == protocol::start_mode::terminal) {
         auto ends = make_terminal(options.rows, options.columns);
         target.in.fd.reset(fcntl(ends.master.get(), F_DUPFD_CLOEXEC, 3));
@@ -138,7 +142,7 @@ bool agent::open_channels(stream& target, const start_options& options, order& h
             return false;
         }
         target.pipes[0].fd = std::move(ends.master);
-        files.push_back(std::move(ends.slave));
+        input_end = std::move(ends.slave);
         head.flags |= with_in | terminal;
         return true;
     }
@@ -149,7 +153,7 @@ bool agent::open_channels(stream& target, const start_options& options, order& h
         }
         set_nonblocking(ends.write.get());
         target.in.fd = std::move(ends.write);
-        files.push_back(std::move(ends.read));
+        input_end = std::move(ends.read);
         head.flags |= with_in;
     } else {
         target.input.close();
@@ -162,7 +166,7 @@ bool agent::open_channels(stream& target, const start_options& options, order& h
         }
         set_nonblocking(ends.read.get());
         target.pipes[i].fd = std::move(ends.read);
-        files.push_back(std::move(ends.write));
+        target.pipes[i].command_end = std::move(ends.write);
         head.flags |= i == 0 ? with_out : with_err;
     }
     return true;
@@ -197,6 +201,7 @@ void agent::close_pipe(stream& target, std::size_t which) {
     }
     one.watched = false;
     one.fd.reset();
+    one.command_end.reset();
 }
 
 void agent::read_pipe(std::uint32_t number, std::size_t which) {
@@ -244,8 +249,9 @@ void agent::read_pipe(stream& target, std::size_t which) {
 /// The command's own process has ended: take what is in the pipes, and tell the end now or after the grace.
 void agent::settle(stream& target) {
     for (std::size_t which = 0; which < 2; ++which) {
-        read_pipe(target, which);
         auto& one = target.pipes[which];
+        one.command_end.reset();
+        read_pipe(target, which);
         one.owed = one.fd.valid() ? readable_bytes(one.fd.get()) : 0;
     }
     advance(target);

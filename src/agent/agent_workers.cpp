@@ -91,8 +91,7 @@ agent::worker* agent::fork_worker() {
 }
 
 /// Hands a command over. False when that failed: the supervisor is of no use then.
-bool agent::give(worker& to, const order& head, std::string_view payload,
-                 const std::vector<descriptor>& files) {
+bool agent::give(worker& to, const order& head, std::string_view payload, std::span<const int> files) {
     order packet = head;
     packet.size = static_cast<std::uint32_t>(payload.size());
     int passed[most_descriptors];
@@ -106,8 +105,8 @@ bool agent::give(worker& to, const order& head, std::string_view payload,
         packet.flags |= payload_file;
         passed[count++] = memory.get();
     }
-    for (const auto& file : files) {
-        passed[count++] = file.get();
+    for (const int file : files) {
+        passed[count++] = file;
     }
     iovec pieces[2] = {{&packet, sizeof packet}, {const_cast<char*>(payload.data()), payload.size()}};
     msghdr message{};

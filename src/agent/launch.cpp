@@ -1,88 +1,21 @@
 #include "agent/launch.hpp"
 
-#include "agent/descriptor.hpp"
+#include "agent/launch_child.hpp"
 #include "agent/passwd.hpp"
 #include "agent/path_search.hpp"
 
-#include <fcntl.h>
-#include <grp.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 namespace sandboxd::agent {
 
 namespace {
 
+using plan = launch::plan;
 using protocol::failure_kind;
-
-/// Where a long script is found by the shell that reads it (command.cpp).
-constexpr int script_descriptor = 9;
-
-enum class stage : int { setup, identity, directory, exec };
-
-/// What the child needs, and where it leaves what went wrong: both live in the parent's memory, which it
-/// shares until the exec. It must not allocate and may not change anything else there.
-struct child_plan {
-    const command* what = nullptr;
-    const launch_setup* setup = nullptr;
-    const char* path = nullptr;
-    int script = -1;
-    bool switch_user = false;
-    uid_t user = 0;
-    gid_t group = 0;
-    const std::vector<gid_t>* groups = nullptr;
-    volatile stage failed_at = stage::setup;
-    volatile int error = 0;
-};
-
-int attempt(const char* file, void* context) {
-    const auto& plan = *static_cast<child_plan*>(context);
-    execve(file, plan.what->arguments.data(), plan.what->variables.data());
-    return errno;
-}
-
-[[noreturn]] void give_up(child_plan& plan, stage where, int error) {
-    plan.failed_at = where;
-    plan.error = error;
-    _exit(127);
-}
-
-/// The system calls themselves: the C library's would try to tell other threads.
-bool become(const child_plan& plan) {
-    return syscall(SYS_setgroups, plan.groups->size(), plan.groups->data()) == 0 &&
-           syscall(SYS_setresgid, plan.group, plan.group, plan.group) == 0 &&
-           syscall(SYS_setresuid, plan.user, plan.user, plan.user) == 0;
-}
-
-[[noreturn]] void child(child_plan& plan) {
-    const auto& setup = *plan.setup;
-    setsid();
-    if (dup2(setup.in, 0) < 0 || dup2(setup.out, 1) < 0 || dup2(setup.err, 2) < 0 ||
-        (setup.terminal && ioctl(0, TIOCSCTTY, 0) != 0)) {
-        give_up(plan, stage::setup, errno);
-    }
-    if (plan.script >= 0 && (plan.script == script_descriptor ? fcntl(plan.script, F_SETFD, 0)
-                                                              : dup2(plan.script, script_descriptor)) < 0) {
-        give_up(plan, stage::setup, errno);
-    }
-    signal(SIGPIPE, SIG_DFL); // handlers end by themselves at exec, ignoring does not
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (plan.switch_user && !become(plan)) {
-        give_up(plan, stage::identity, errno);
-    }
-    if (plan.what->directory != nullptr && chdir(plan.what->directory) != 0) {
-        give_up(plan, stage::directory, errno);
-    }
-    give_up(plan, stage::exec, exec_along_path(plan.what->arguments[0], plan.path, attempt, &plan));
-}
 
 /// A descriptor to read the script from. The shell closes its own copy first, so that the script's programs
 /// don't get it.
@@ -148,46 +81,48 @@ void describe_exec(const command& what, int error, launch_result& out) {
     out.text = program + ": " + (is_directory ? reason(EISDIR) : reason(error));
 }
 
-void describe(const child_plan& plan, launch_result& out) {
-    out.os_errno = plan.error;
-    switch (plan.failed_at) {
-    case stage::exec:
-        describe_exec(*plan.what, plan.error, out);
+void describe(const plan& tried, launch_result& out) {
+    out.os_errno = tried.error;
+    switch (tried.failed_at) {
+    case plan::stage::exec:
+        describe_exec(tried.what, tried.error, out);
         return;
-    case stage::directory:
+    case plan::stage::directory:
         out.failure = failure_kind::directory;
         out.exit_code = 126;
-        out.text = std::string(plan.what->directory) +
-                   ": the working directory can't be entered: " + reason(plan.error);
+        out.text = std::string(tried.what.directory) +
+                   ": the working directory can't be entered: " + reason(tried.error);
         return;
-    case stage::identity:
+    case plan::stage::identity:
         out.failure = failure_kind::os;
         out.exit_code = 126;
-        out.text = "the user can't be changed: " + reason(plan.error);
+        out.text = "the user can't be changed: " + reason(tried.error);
         return;
-    case stage::setup:
+    case plan::stage::setup:
         break;
     }
     out.failure = failure_kind::os;
     out.exit_code = 126;
-    out.text = "the command could not be set up: " + reason(plan.error);
+    out.text = "the command could not be set up: " + reason(tried.error);
 }
 
 /// Another user: the groups that list it, and HOME unless the start names one.
-void find_identity(const command& what, const launch_setup& setup, child_plan& plan,
-                   std::vector<gid_t>& groups, std::string& home) {
-    plan.user = what.user.value_or(geteuid());
+void find_identity(plan& to) {
+    to.user = to.what.user.value_or(geteuid());
     const auto passwd = read_small_file("/etc/passwd");
-    const auto entry = find_user(passwd, plan.user);
-    plan.group = what.group ? *what.group : entry ? entry->group : what.user ? gid_t{0} : getegid();
+    const auto entry = find_user(passwd, to.user);
+    to.group = to.what.group ? *to.what.group : entry ? entry->group : to.what.user ? gid_t{0} : getegid();
     if (entry) {
-        groups = groups_of(read_small_file("/etc/group"), entry->name);
+        to.groups = groups_of(read_small_file("/etc/group"), entry->name);
     }
-    if (!what.has_home && setup.own_home) {
-        home = "HOME=" + (entry && !entry->home.empty() ? std::string(entry->home) : "/");
+    if (!to.what.has_home && to.setup.own_home) {
+        to.home = "HOME=" + (entry && !entry->home.empty() ? std::string(entry->home) : "/");
     }
-    plan.groups = &groups;
-    plan.switch_user = true;
+    to.switch_user = true;
+}
+
+void add_variable(command& what, char* variable) {
+    what.variables.insert(what.variables.end() - 1, variable);
 }
 
 launch_result failed(failure_kind kind, int error, std::string text) {
@@ -201,51 +136,58 @@ launch_result failed(failure_kind kind, int error, std::string text) {
 
 } // namespace
 
-launch_result launch(std::span<char> payload, const launch_setup& setup) {
-    command what;
-    if (const char* const sentence = build_command(payload, setup.base, what)) {
+launch::launch() = default;
+
+launch::~launch() = default;
+
+launch_result launch::begin(std::span<char> payload, const launch_setup& setup) {
+    plan_ = std::make_unique<plan>();
+    auto& to = *plan_;
+    to.setup = setup;
+    if (const char* const sentence = build_command(payload, setup.base, to.what)) {
         return failed(failure_kind::invalid, 0, sentence);
     }
-    child_plan plan;
-    plan.what = &what;
-    plan.setup = &setup;
-    std::vector<gid_t> groups;
-    std::string home;
-    if (what.user || what.group) {
-        find_identity(what, setup, plan, groups, home);
+    if (to.what.user || to.what.group) {
+        find_identity(to);
     }
-    if (!home.empty()) {
-        std::erase_if(what.variables,
+    if (!to.home.empty()) {
+        std::erase_if(to.what.variables,
                       [](const char* one) { return one && std::strncmp(one, "HOME=", 5) == 0; });
-        what.variables.insert(what.variables.end() - 1, home.data());
+        add_variable(to.what, to.home.data());
     }
     if (setup.mark != nullptr) {
-        what.variables.insert(what.variables.end() - 1, setup.mark);
+        add_variable(to.what, setup.mark);
     }
-    const char* const path = find_variable(what.variables.data(), "PATH");
-    plan.path = path != nullptr ? path : default_path.data();
-    descriptor script;
-    if (!what.script.empty()) {
-        script = script_file(what.script);
-        if (!script.valid()) {
+    const char* const path = find_variable(to.what.variables.data(), "PATH");
+    to.path = path != nullptr ? std::string_view(path) : default_path;
+    if (!to.what.script.empty()) {
+        to.script = script_file(to.what.script);
+        if (!to.script.valid()) {
             return failed(failure_kind::os, errno, "the script could not be handed over: " + reason(errno));
         }
-        plan.script = script.get();
-    }
-    const pid_t pid = vfork();
-    if (pid == 0) {
-        child(plan);
     }
     launch_result out;
-    if (pid < 0) {
+    out.pid = start_child(to);
+    if (out.pid < 0) {
         return failed(failure_kind::no_process, errno, "no process could be started: " + reason(errno));
     }
-    if (plan.error == 0) {
-        out.pid = pid;
-    } else {
-        describe(plan, out);
+    return out;
+}
+
+bool launch::settled() const {
+    return !plan_ || plan_->in_use == 0;
+}
+
+launch_result launch::failure() const {
+    launch_result out;
+    if (plan_ && plan_->error != 0) {
+        describe(*plan_, out);
     }
     return out;
+}
+
+void launch::clear() {
+    plan_.reset();
 }
 
 } // namespace sandboxd::agent

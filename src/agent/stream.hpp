@@ -41,6 +41,9 @@ public:
 
     struct pipe {
         descriptor fd;
+        /// The command's end, held until its own process has ended: else the end of the pipe would wake the
+        /// agent a moment before the end of the command does.
+        descriptor command_end;
         bool watched = false;
         std::size_t owed = 0; ///< was in the pipe when the command's own process ended
     };

@@ -2,6 +2,7 @@
 
 #include "agent/deadlines.hpp"
 #include "agent/launch.hpp"
+#include "agent/orders.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/system.hpp"
 
@@ -10,13 +11,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 namespace sandboxd::agent {
 
@@ -37,12 +36,20 @@ private:
     [[nodiscard]] bool wait();
     [[nodiscard]] bool receive();
     void start(const order& head, const descriptor (&files)[most_descriptors], std::span<char> payload);
+    void map_and_start(const order& head, const descriptor (&files)[most_descriptors]);
+    void fail(const launch_result& result);
+    void announce();
+    void release();
     void begin_stop(std::uint32_t grace_ms);
     void reap();
     void stop_round();
-    void send(const report& head, std::string_view text = {}) const;
+    void send(const report& head, std::string_view text = {}) const {
+        send_report(setup_.socket, head, text);
+    }
 
     const supervisor_setup& setup_;
+    launch launch_;
+    std::span<char> mapped_; ///< a long payload, while it is needed
     tree_signaller signaller_;
     std::uint64_t commands_ = 0; ///< so far
     bool strays_ = false;        ///< without subreapers: some may be alive that are no children here
@@ -55,17 +62,8 @@ private:
     instant pause_ = 0;
 };
 
-alignas(16) char packet[sizeof(order) + inline_payload + 1];
-
-void supervisor::send(const report& head, std::string_view text) const {
-    report copy = head;
-    copy.text_size = static_cast<std::uint32_t>(text.size());
-    iovec pieces[2] = {{&copy, sizeof copy}, {const_cast<char*>(text.data()), text.size()}};
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = text.empty() ? 1 : 2;
-    sendmsg(setup_.socket, &message, MSG_NOSIGNAL);
-}
+/// Of the order to run: stays while the command does, since its child may need it and other orders have none.
+alignas(16) char inline_text[inline_payload + 1];
 
 void supervisor::start(const order& head, const descriptor (&files)[most_descriptors],
                        std::span<char> payload) {
@@ -74,11 +72,12 @@ void supervisor::start(const order& head, const descriptor (&files)[most_descrip
     const auto take = [&](std::uint32_t flag, int otherwise) {
         return (head.flags & flag) != 0 ? files[next++].get() : otherwise;
     };
-    setup.in = take(with_in, setup_.null);
+    setup.in = take(with_in, -1); // nothing can be read there
     setup.out = take(with_out, (head.flags & terminal) != 0 ? setup.in : setup_.null);
     setup.err = take(with_err, setup.out);
     setup.terminal = (head.flags & terminal) != 0;
     setup.own_home = setup_.own_home;
+    setup.wait = !setup_.subreaper; // and no other news of the child's memory there
     setup.base = setup_.base;
     std::string mark;
     if (!setup_.subreaper) {
@@ -86,16 +85,9 @@ void supervisor::start(const order& head, const descriptor (&files)[most_descrip
                std::to_string(++commands_);
         setup.mark = mark.data();
     }
-    const auto result = launch(payload, setup);
+    const auto result = launch_.begin(payload, setup);
     if (result.pid < 0) {
-        // A child that could not exec has left a zombie; nothing else can be there.
-        while (waitpid(-1, nullptr, 0) > 0) {
-        }
-        send({.kind = report_kind::failed,
-              .failure = result.failure,
-              .exit_code = result.exit_code,
-              .os_errno = result.os_errno},
-             std::string_view(result.text).substr(0, longest_text));
+        fail(result);
         return;
     }
     if (!setup_.subreaper) {
@@ -106,56 +98,80 @@ void supervisor::start(const order& head, const descriptor (&files)[most_descrip
     announce_at_ = now() + report_delay;
 }
 
+/// The payload is in a file, the first of the descriptors.
+void supervisor::map_and_start(const order& head, const descriptor (&files)[most_descriptors]) {
+    const auto size = std::size_t{head.size} + 1;
+    void* const text = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, files[0].get(), 0);
+    if (text == MAP_FAILED) {
+        fail({.failure = protocol::failure_kind::os,
+              .os_errno = errno,
+              .text = "the command is too long for the memory there is"});
+        return;
+    }
+    mapped_ = {static_cast<char*>(text), size};
+    start(head, files, mapped_.first(head.size));
+}
+
+/// It never ran, and nothing is left of it.
+void supervisor::fail(const launch_result& result) {
+    send({.kind = report_kind::failed,
+          .failure = result.failure,
+          .exit_code = result.exit_code,
+          .os_errno = result.os_errno},
+         std::string_view(result.text).substr(0, longest_text));
+    release();
+}
+
+/// Gives back what the start of a command needed.
+void supervisor::release() {
+    launch_.clear();
+    if (!mapped_.empty()) {
+        munmap(mapped_.data(), mapped_.size());
+        mapped_ = {};
+    }
+}
+
+/// Tells that the command runs, if it does.
+void supervisor::announce() {
+    if (!launch_.settled()) {
+        announce_at_ = now() + report_delay;
+        return;
+    }
+    announce_at_ = 0;
+    if (launch_.failure().failure == protocol::failure_kind::none) { // else its end comes
+        send({.kind = report_kind::started, .pid = command_});
+        release();
+    }
+}
+
 /// One order. False at the end of the socket.
 bool supervisor::receive() {
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * most_descriptors)];
-    iovec piece{packet, sizeof packet - 1};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const auto length = recvmsg(setup_.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (length < 0) {
-        return errno == EAGAIN || errno == EINTR;
-    }
-    descriptor files[most_descriptors];
-    for (auto* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
-        const auto count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count && i < most_descriptors; ++i) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof fd);
-            files[i].reset(fd);
-        }
-    }
     order head;
-    if (static_cast<std::size_t>(length) < sizeof head) {
-        return false;
-    }
-    std::memcpy(&head, packet, sizeof head);
-    switch (head.kind) {
-    case order_kind::run: {
-        if ((head.flags & payload_file) == 0) {
-            start(head, files, {packet + sizeof head, head.size});
-            return true;
-        }
-        void* const text =
-            mmap(nullptr, std::size_t{head.size} + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE, files[0].get(), 0);
-        if (text == MAP_FAILED) {
-            send({.kind = report_kind::failed, .failure = protocol::failure_kind::os, .os_errno = errno},
-                 "the command is too long for the memory there is");
-            return true;
-        }
-        start(head, files, {static_cast<char*>(text), head.size});
-        munmap(text, std::size_t{head.size} + 1);
+    descriptor files[most_descriptors];
+    const std::span text(inline_text, busy_ ? 0 : inline_payload);
+    switch (receive_order(setup_.socket, head, files, text)) {
+    case received::nothing:
         return true;
+    case received::end:
+        return false;
+    case received::order:
+        break;
     }
+    switch (head.kind) {
+    case order_kind::run:
+        if ((head.flags & payload_file) == 0) {
+            start(head, files, {inline_text, head.size});
+        } else {
+            map_and_start(head, files);
+        }
+        return true;
     case order_kind::stop:
         begin_stop(head.value);
         return true;
     case order_kind::signal:
-        if (command_ != 0) {
-            kill(-command_, static_cast<int>(head.value));
+        // A child that has not got so far as to have its group is signalled alone.
+        if (command_ != 0 && kill(-command_, static_cast<int>(head.value)) != 0) {
+            kill(command_, static_cast<int>(head.value));
         }
         return true;
     }
@@ -202,8 +218,14 @@ void supervisor::reap() {
         signaller_ = {};
     }
     if (ended.pid != 0) {
+        const auto failure = launch_.failure();
+        if (failure.failure != protocol::failure_kind::none) {
+            fail(failure);
+            return;
+        }
         ended.idle = none ? 1 : 0;
         send(ended);
+        release();
     } else if (none) {
         send({.kind = report_kind::idle});
     }
@@ -240,8 +262,7 @@ void supervisor::run() {
             reap();
         }
         if (announce_at_ != 0 && now() >= announce_at_) {
-            announce_at_ = 0;
-            send({.kind = report_kind::started, .pid = command_});
+            announce();
         }
         if (stopping_ && now() >= next_round_) {
             stop_round();
@@ -266,9 +287,11 @@ void supervise(const supervisor_setup& setup) {
     struct sigaction action{};
     action.sa_handler = on_child;
     sigaction(SIGCHLD, &action, nullptr);
+    signal(SIGPIPE, SIG_DFL); // as it is for commands: an ignored one would stay so
     supervisor_setup own = setup;
     own.subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    setsid();
     umask(022);
     if (setup.open_files != 0) {
         rlimit limit{};

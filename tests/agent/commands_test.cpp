@@ -158,14 +158,16 @@ BOOST_AUTO_TEST_CASE(scripts_of_any_length_run_as_with_the_c_option) {
     BOOST_TEST(shell(std::string(150'000, '\n') + "exit 9").exit_code.value() == 9U);
 }
 
-BOOST_AUTO_TEST_CASE(a_command_gets_a_session_clean_signals_and_no_descriptors) {
+BOOST_AUTO_TEST_CASE(a_command_gets_a_group_clean_signals_and_no_descriptors) {
     const auto end = shell("exec /bin/cat /proc/self/status /proc/self/stat");
     BOOST_TEST(end.out.find("SigBlk:\t0000000000000000\n") != std::string::npos);
     BOOST_TEST(end.out.find("SigIgn:\t0000000000000000\n") != std::string::npos);
     BOOST_TEST(end.out.find("Umask:\t0022\n") != std::string::npos);
+    // State, parent, group, session, no terminal: the session is that of its supervisor, the parent.
+    const auto stat = end.out.substr(end.out.rfind(") ") + 4);
+    const auto parent = stat.substr(0, stat.find(' '));
     const auto pid = std::to_string(end.pid.value());
-    BOOST_TEST(end.out.find(" " + pid + " " + pid + " 0 -1 ") !=
-               std::string::npos); // group, session, no terminal
+    BOOST_TEST(stat.starts_with(parent + " " + pid + " " + parent + " 0 -1 "));
     BOOST_TEST(shell("exec /bin/ls /proc/self/fd").out == "0\n1\n2\n3\n");
 }
 
@@ -206,6 +208,21 @@ BOOST_AUTO_TEST_CASE(a_hundred_commands_at_once) {
         BOOST_TEST(end.out == std::to_string(i) + "\n");
         BOOST_TEST(end.exit_code.value() == i);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_right_behind_the_start_is_not_lost) {
+    for (const auto* text : {"sleep 300", "exec sleep 300"}) {
+        for (int i = 0; i < 20; ++i) {
+            const auto stream = host.begin(start::script(text));
+            std::string order;
+            protocol::append_signal(order, stream, SIGKILL);
+            host.send(order);
+            const auto end = host.finish(stream);
+            BOOST_TEST((end.cause == end_cause::exited));
+            BOOST_TEST(end.exit_signal.value() == 9U);
+        }
+    }
+    BOOST_TEST(agent.wait_for_commands(0));
 }
 
 BOOST_AUTO_TEST_CASE(signals_reach_the_process_group) {

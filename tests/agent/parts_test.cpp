@@ -8,6 +8,7 @@
 #include "agent/passwd.hpp"
 #include "agent/path_search.hpp"
 #include "agent/process_tree.hpp"
+#include "agent/raw_call.hpp"
 #include "agent/run_ids.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -17,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <sys/syscall.h>
 
 namespace {
 
@@ -24,6 +26,14 @@ using namespace sandboxd::agent;
 namespace protocol = sandboxd::protocol;
 
 BOOST_AUTO_TEST_SUITE(agent_parts)
+
+BOOST_AUTO_TEST_CASE(the_kernel_is_asked_without_errno) {
+    errno = 77;
+    BOOST_TEST(raw_call(SYS_close, -1) == EBADF);
+    BOOST_TEST(raw_call(SYS_chdir, "/no/such/directory") == ENOENT);
+    BOOST_TEST(raw_call(SYS_getpid) == 0);
+    BOOST_TEST(errno == 77);
+}
 
 BOOST_AUTO_TEST_CASE(a_ring_holds_what_a_deque_would) {
     std::mt19937 random(7);
