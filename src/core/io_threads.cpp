@@ -128,33 +128,35 @@ private:
             }
             observer others(members_, number);
             (void)others.look();
+            auto stay = rules_.stay;
             while (!over_ && inside_ >= number) {
                 changed_.wait_for(lock, rules_.look, [&] { return over_ || inside_ < number; });
-                if (!over_ && inside_ == number && others.look() >= rules_.busy * number) {
-                    join_in(lock, number);
-                    if (!over_) {
-                        (void)others.look();
-                    }
+                if (over_ || inside_ != number) {
+                    continue;
                 }
+                if (others.look() < rules_.busy * number) {
+                    stay = rules_.stay;
+                    continue;
+                }
+                join_in(lock, number, stay);
+                stay = std::min(2 * stay, rules_.longest_stay);
+                (void)others.look();
             }
         }
     }
 
-    /// Stays while its work would be too much for those before it; the last to join leaves first.
-    void join_in(std::unique_lock<std::mutex>& lock, unsigned number) {
+    /// Helps for a while. Whether that is needed any more is seen from outside only: threads that are in
+    /// together wake each other, and where the processors are taken that alone makes them look busy. The last
+    /// to join leaves first.
+    void join_in(std::unique_lock<std::mutex>& lock, unsigned number, std::chrono::milliseconds stay) {
         ++inside_;
         changed_.notify_all();
-        observer all(members_, number + 1);
-        (void)all.look();
-        bool needed = true;
-        while (needed) {
+        do {
             lock.unlock();
-            context_.run_for(rules_.stay);
+            context_.run_for(stay);
             lock.lock();
             // At the end the threads before it may have left for good.
-            needed =
-                !over_ && !context_.stopped() && (all.look() >= rules_.busy * number || inside_ > number + 1);
-        }
+        } while (!over_ && !context_.stopped() && inside_ > number + 1);
         --inside_;
         changed_.notify_all();
     }

@@ -9,14 +9,16 @@ namespace sandboxd::core {
 /// When another thread is worth its wake-ups. The defaults are the service's; tests make them small.
 struct io_thread_rules {
     std::chrono::milliseconds look{20};  ///< between two looks at what the threads do
-    std::chrono::milliseconds stay{100}; ///< a thread that has joined looks again after that
+    std::chrono::milliseconds stay{100}; ///< a thread that has joined leaves after that, to look again
+    std::chrono::milliseconds longest_stay{
+        1000}; ///< each stay is twice the last while it is needed at each look
     /// The share of its time that every thread inside runs or waits for a processor: the next one joins.
     double busy = 0.6;
 };
 
 /// Runs the context until it has no more work or is stopped, on at most `most` threads, this one among them.
 ///
-/// One thread runs it while that keeps up; another joins when those that are in are busy, and leaves when
+/// One thread runs it while that keeps up; another joins when those that are in are busy, and stays away when
 /// they no longer are. For several threads in one context pass the events from one to the next and wake each
 /// other for it, which costs a small command a tenth of its time and a host with two cores part of its rate.
 ///

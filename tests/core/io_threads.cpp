@@ -53,6 +53,44 @@ BOOST_AUTO_TEST_CASE(light_work_stays_on_the_calling_thread) {
     BOOST_TEST((*seen.begin() == std::this_thread::get_id()));
 }
 
+namespace {
+/// Makes a second thread join, then does a hundred small pieces of work. The threads of their second half.
+std::set<std::thread::id> threads_after_a_burst() {
+    boost::asio::io_context context(4);
+    std::set<std::thread::id> seen;
+    std::atomic<bool> joined{false};
+    boost::asio::steady_timer timer(context);
+    int left = 100;
+    std::function<void()> again = [&] {
+        if (left <= 50) {
+            seen.insert(std::this_thread::get_id());
+        }
+        if (--left > 0) {
+            timer.expires_after(1ms);
+            timer.async_wait([&](boost::system::error_code) { again(); });
+        }
+    };
+    boost::asio::post(context, [&] {
+        spin_until(joined); // ends only on another thread
+        boost::asio::post(context, again);
+    });
+    boost::asio::post(context, [&] { joined = true; });
+    core::run_context(context, 2, {.look = 20ms, .stay = 5ms, .longest_stay = 10ms, .busy = 0.9});
+    BOOST_TEST(joined);
+    BOOST_TEST(left == 0);
+    return seen;
+}
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_thread_that_joined_leaves_when_the_work_is_light_again) {
+    std::set<std::thread::id> seen;
+    for (int i = 0; i < 20 && seen.size() != 1; ++i) {
+        seen = threads_after_a_burst();
+    }
+    BOOST_TEST_REQUIRE(seen.size() == 1U);
+    BOOST_TEST((*seen.begin() == std::this_thread::get_id()));
+}
+
 BOOST_AUTO_TEST_CASE(a_busy_thread_gets_help_and_so_do_two) {
     boost::asio::io_context context(4);
     std::atomic<bool> first{false};
