@@ -3,6 +3,7 @@
 #include "api/errors.hpp"
 #include "wire/params.hpp"
 
+#include <stdexcept>
 #include <string_view>
 #include <variant>
 
@@ -32,6 +33,16 @@ task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
     co_return std::get<wire::parsed_body>(std::move(parsed));
 }
 
+bool takes_json(const call& c) {
+    return c.told.takes.of == openapi::content::kind::json;
+}
+
+void expect_access(const call& c, openapi::access who) {
+    if (c.told.who != who) {
+        throw std::logic_error("told to be open to others: " + std::string(c.told.id));
+    }
+}
+
 bool session_exists(const call& c, std::string_view id) {
     return c.on.sessions.has_session(id);
 }
@@ -58,11 +69,18 @@ std::optional<http::reply> refused(const call& c, std::string_view id, auth::sco
 
 void read_nothing(const wire::parsed_body&, wire::fault_list&) {}
 
-task<bool> admit_service(call& c, bool with_body, reader read) {
+void expect_to_take(const call& c, const std::type_info& model) {
+    if (!takes_json(c) || *c.told.takes.model != model) {
+        throw std::logic_error("not told what it takes: " + std::string(c.told.id));
+    }
+}
+
+task<bool> admit_service(call& c, reader read) {
+    expect_access(c, openapi::access::service);
     const auto token = c.x.head().header(token_header);
     const bool trusted = token && c.on.sessions.is_service(*token);
     std::optional<wire::parsed_body> body;
-    if (with_body) {
+    if (takes_json(c)) {
         // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, trusted);
         if (!body) {
@@ -84,14 +102,15 @@ task<bool> admit_service(call& c, bool with_body, reader read) {
     co_return true;
 }
 
-task<bool> admit_session(call& c, bool with_body, reader read) {
+task<bool> admit_session(call& c, reader read) {
+    expect_access(c, openapi::access::session);
     const auto token = c.x.head().header(token_header);
     const std::string_view id = c.route.parameter("session_id");
     wire::fault_list faults;
     const bool well_formed = wire::check_session_id(id, faults);
     const auth::scope scope = token && well_formed ? c.on.sessions.authorize(*token, id) : auth::scope::none;
     std::optional<wire::parsed_body> body;
-    if (with_body) {
+    if (takes_json(c)) {
         // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, scope != auth::scope::none);
         if (!body) {

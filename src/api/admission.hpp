@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <typeinfo>
 
 namespace sandboxd::api {
 
@@ -22,21 +23,26 @@ using reader = std::function<void(const wire::parsed_body& body, wire::fault_lis
 /// For routes with neither.
 void read_nothing(const wire::parsed_body& body, wire::fault_list& faults);
 
+/// Throws std::logic_error unless the route is told to take this model: a bug, found by its first request.
+void expect_to_take(const call& c, const std::type_info& model);
+
 /// Reads the body into `model`, which is set once the request has been admitted.
 template <wire::described Model>
-[[nodiscard]] reader body_into(std::optional<Model>& model) {
+[[nodiscard]] reader body_into(const call& c, std::optional<Model>& model) {
+    expect_to_take(c, typeid(Model));
     return [&model](const wire::parsed_body& body, wire::fault_list& faults) {
         model = wire::read_model<Model>(body, faults);
     };
 }
 
 // The checks of contract 1.1.8 b to d, in its order: JSON, then (session routes) the id, then the token, then
-// query and body, the latter only if `with_body`. False when one failed: the request has been answered then.
+// query and body, the latter only where the route is told to take JSON. False when one failed: the request
+// has been answered then. Both throw std::logic_error where the route is told to be another's.
 
 /// For routes that only the service's token opens.
-[[nodiscard]] task<bool> admit_service(call& c, bool with_body, reader read);
+[[nodiscard]] task<bool> admit_service(call& c, reader read);
 
 /// For the routes of one session: the service's token or the session's own. The session exists.
-[[nodiscard]] task<bool> admit_session(call& c, bool with_body, reader read);
+[[nodiscard]] task<bool> admit_session(call& c, reader read);
 
 } // namespace sandboxd::api

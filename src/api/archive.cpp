@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "core/base64.hpp"
@@ -30,7 +31,7 @@ task<bool> admit(call& c, std::optional<Model>& model, bool with_id) {
         }
         model = wire::read_model<Model>(body, faults);
     };
-    co_return co_await admit_service(c, true, read);
+    co_return co_await admit_service(c, read);
 }
 
 template <class Model>
@@ -43,19 +44,6 @@ task<bool> admit_archive(call& c, std::optional<Model>& model) {
         co_return false;
     }
     co_return true;
-}
-
-/// Counted against the memory that answers may hold together.
-task<void> answer_with(call& c, std::string json, bool truncated = false) {
-    if (auto room = co_await c.x.hold(json.size()); !room) {
-        co_await http::refuse(c.x, room.error());
-        co_return;
-    }
-    auto reply = http::json_reply(200, std::move(json));
-    if (truncated) {
-        reply.headers.emplace_back("X-Sandbox-Truncated", "true");
-    }
-    co_await c.x.answer().send(std::move(reply));
 }
 
 std::vector<wire::file_entry> shown(std::vector<session::archive_entry> entries) {
@@ -93,7 +81,7 @@ task<void> list_workspace(call& c) {
         co_await c.x.answer().send(reply_of(found.error()));
         co_return;
     }
-    co_await answer_with(c, wire::to_json(shown(std::move(found->entries))), found->truncated);
+    co_await answer_with(c, shown(std::move(found->entries)), found->truncated);
 }
 
 task<void> read_workspace(call& c) {
@@ -108,7 +96,7 @@ task<void> read_workspace(call& c) {
         co_return;
     }
     const wire::read_answer answer{std::move(*content)};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> read_workspace_bytes(call& c) {
@@ -122,7 +110,7 @@ task<void> read_workspace_bytes(call& c) {
         co_return;
     }
     const wire::read_bytes_answer answer{core::base64(*bytes)};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> walk_workspace(call& c) {
@@ -137,7 +125,7 @@ task<void> walk_workspace(call& c) {
         co_return;
     }
     const auto answer = shown_tree(std::move(*found));
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> walk_workspaces(call& c) {
@@ -166,7 +154,7 @@ task<void> walk_workspaces(call& c) {
         }
         answer.results.push_back(std::move(one));
     }
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 } // namespace sandboxd::api

@@ -5,6 +5,7 @@
 // in errors.hpp. Runs on the connection's strand.
 
 #include "http/exchange.hpp"
+#include "openapi/operation.hpp"
 #include "router/table.hpp"
 #include "sandboxd/sandbox.hpp"
 #include "session/registry.hpp"
@@ -27,6 +28,7 @@ struct context {
 struct call {
     http::exchange& x;
     const router::match& route;
+    const openapi::operation& told;
     const context& on;
 
     [[nodiscard]] std::string session_id() const { return std::string(route.parameter("session_id")); }

@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "api/shown.hpp"
@@ -40,7 +41,7 @@ std::shared_ptr<session::client_watch> watch_over(call& c) {
 
 task<void> exec(call& c) {
     std::optional<wire::exec_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     session::exec_command command{.command = std::move(asked->command),
@@ -50,12 +51,12 @@ task<void> exec(call& c) {
         co_await c.x.answer().send(reply_of(answer.error()));
         co_return;
     }
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(shown(std::move(*answer)))));
+    co_await answer_with(c, shown(std::move(*answer)));
 }
 
 task<void> run(call& c) {
     std::optional<wire::run_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     session::run_command command{.run_id = std::move(asked->run_id),
@@ -67,12 +68,7 @@ task<void> run(call& c) {
         co_await c.x.answer().send(reply_of(answer.error()));
         co_return;
     }
-    // Both streams and their escaped form: counted against the memory that answers may hold together.
-    if (auto room = co_await c.x.hold(answer->out.size() + answer->err.size()); !room) {
-        co_await http::refuse(c.x, room.error());
-        co_return;
-    }
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(shown(std::move(*answer)))));
+    co_await answer_with(c, shown(std::move(*answer)));
 }
 
 task<void> stop_run(call& c) {
@@ -80,7 +76,7 @@ task<void> stop_run(call& c) {
     const auto check_id = [&run_id](const wire::parsed_body&, wire::fault_list& faults) {
         (void)wire::check_run_id(run_id, faults);
     };
-    if (!co_await admit_session(c, false, check_id)) {
+    if (!co_await admit_session(c, check_id)) {
         co_return;
     }
     const auto stopped = co_await c.on.sessions.stop_run(c.session_id(), run_id);
@@ -88,8 +84,7 @@ task<void> stop_run(call& c) {
         co_await c.x.answer().send(reply_of(stopped.error()));
         co_return;
     }
-    http::reply done{.status = 204, .headers = {}, .body = {}};
-    co_await c.x.answer().send(std::move(done));
+    co_await answer_with_nothing(c);
 }
 
 } // namespace sandboxd::api

@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "core/base64.hpp"
@@ -13,20 +14,6 @@
 namespace sandboxd::api {
 
 namespace {
-
-/// Counted against the memory that answers may hold together. The head says when a bare array is not complete
-/// ("Decided" 11).
-task<void> answer_with(call& c, std::string json, bool truncated = false) {
-    if (auto room = co_await c.x.hold(json.size()); !room) {
-        co_await http::refuse(c.x, room.error());
-        co_return;
-    }
-    auto reply = http::json_reply(200, std::move(json));
-    if (truncated) {
-        reply.headers.emplace_back("X-Sandbox-Truncated", "true");
-    }
-    co_await c.x.answer().send(std::move(reply));
-}
 
 std::vector<wire::file_entry> shown(std::vector<file_entry> entries) {
     std::vector<wire::file_entry> out;
@@ -55,7 +42,7 @@ wire::grep_answer shown(session::grep_answer answer) {
 
 task<void> read_file(call& c) {
     std::optional<wire::read_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     session::read_command command{std::move(asked->path), asked->offset, asked->limit};
@@ -65,12 +52,12 @@ task<void> read_file(call& c) {
         co_return;
     }
     const wire::read_answer answer{std::move(*content)};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> read_file_bytes(call& c) {
     std::optional<wire::path_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     auto bytes = co_await c.on.sessions.files().read_bytes(c.session_id(), std::move(asked->path));
@@ -79,12 +66,12 @@ task<void> read_file_bytes(call& c) {
         co_return;
     }
     const wire::read_bytes_answer answer{core::base64(*bytes)};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> write_file(call& c) {
     std::optional<wire::write_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     auto content = core::from_base64(asked->content_b64);
@@ -100,12 +87,12 @@ task<void> write_file(call& c) {
         co_return;
     }
     const wire::write_answer answer{.path = std::move(done->path), .error = std::move(done->failure)};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> edit_file(call& c) {
     std::optional<wire::edit_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     session::edit_command command{std::move(asked->path), std::move(asked->old_string),
@@ -117,12 +104,12 @@ task<void> edit_file(call& c) {
     }
     const wire::edit_answer answer{
         .path = std::move(done->path), .error = std::move(done->failure), .occurrences = done->occurrences};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> file_exists(call& c) {
     std::optional<wire::path_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     const auto found = co_await c.on.sessions.files().exists(c.session_id(), std::move(asked->path));
@@ -131,12 +118,12 @@ task<void> file_exists(call& c) {
         co_return;
     }
     const wire::exists_answer answer{*found};
-    co_await answer_with(c, wire::to_json(answer));
+    co_await answer_with(c, answer);
 }
 
 task<void> list_directory(call& c) {
     std::optional<wire::path_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     auto all = co_await c.on.sessions.files().ls(c.session_id(), std::move(asked->path));
@@ -144,12 +131,12 @@ task<void> list_directory(call& c) {
         co_await c.x.answer().send(reply_of(all.error()));
         co_return;
     }
-    co_await answer_with(c, wire::to_json(shown(std::move(all->entries))), all->truncated);
+    co_await answer_with(c, shown(std::move(all->entries)), all->truncated);
 }
 
 task<void> find_files(call& c) {
     std::optional<wire::glob_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     glob_request command{std::move(asked->pattern), std::move(asked->path)};
@@ -158,12 +145,12 @@ task<void> find_files(call& c) {
         co_await c.x.answer().send(reply_of(all.error()));
         co_return;
     }
-    co_await answer_with(c, wire::to_json(shown(std::move(all->entries))), all->truncated);
+    co_await answer_with(c, shown(std::move(all->entries)), all->truncated);
 }
 
 task<void> search_files(call& c) {
     std::optional<wire::grep_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked))) {
+    if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
     session::grep_command command{std::move(asked->pattern), std::move(asked->path), std::move(asked->glob),
@@ -173,7 +160,7 @@ task<void> search_files(call& c) {
         co_await c.x.answer().send(reply_of(found.error()));
         co_return;
     }
-    co_await answer_with(c, wire::to_json(shown(std::move(*found))));
+    co_await answer_with(c, shown(std::move(*found)));
 }
 
 } // namespace sandboxd::api

@@ -8,6 +8,8 @@ namespace sandboxd::api {
 
 task<void> index(call& c);
 task<void> health(call& c);
+task<void> openapi_document(call& c);
+task<void> docs_page(call& c);
 task<void> policy(call& c);
 task<void> change_policy(call& c);
 task<void> forget_policy(call& c);

@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "router/query.hpp"
@@ -19,10 +20,6 @@ using session::host_door;
 using session::native_answer;
 using session::native_call;
 using session::native_op;
-
-http::reply empty_answer() {
-    return {.status = 204, .headers = {}, .body = {}};
-}
 
 /// Contract N4.5.
 http::reply reply_of(const hostfs::native_failure& failure) {
@@ -71,7 +68,7 @@ task<std::optional<native_answer>> carry_out(call& c, native_call asked) {
 /// For the six that take `{"path": ...}`.
 task<std::optional<native_answer>> on_path(call& c, native_op op) {
     std::optional<wire::path_body> asked;
-    if (!co_await admit_session(c, true, body_into(asked)) || !co_await door_is_open(c, op)) {
+    if (!co_await admit_session(c, body_into(c, asked)) || !co_await door_is_open(c, op)) {
         co_return std::nullopt;
     }
     native_call wanted{.op = op, .path = std::move(asked->path), .content = {}};
@@ -107,26 +104,19 @@ task<std::optional<std::string>> take_content(call& c) {
 
 task<void> native_read(call& c) {
     auto answer = co_await on_path(c, native_op::read);
-    if (!answer) {
-        co_return;
+    if (answer) {
+        co_await answer_with_bytes(c, std::move(answer->text));
     }
-    if (auto room = co_await c.x.hold(answer->text.size()); !room) {
-        co_await http::refuse(c.x, room.error());
-        co_return;
-    }
-    http::reply file{.status = 200,
-                     .headers = {{"Content-Type", "application/octet-stream"}},
-                     .body = std::move(answer->text)};
-    co_await c.x.answer().send(std::move(file));
 }
 
 task<void> native_write(call& c) {
     std::optional<std::string> path;
     const auto read_path = [&path, &c](const wire::parsed_body&, wire::fault_list& faults) {
         const router::query query(c.route.query);
-        path = wire::read_query_text("path", query.get("path"), faults);
+        const auto name = c.told.query->name;
+        path = wire::read_query_text(name, query.get(name), faults);
     };
-    if (!co_await admit_session(c, false, read_path) || !co_await door_is_open(c, native_op::write)) {
+    if (!co_await admit_session(c, read_path) || !co_await door_is_open(c, native_op::write)) {
         co_return;
     }
     auto content = co_await take_content(c);
@@ -135,7 +125,7 @@ task<void> native_write(call& c) {
     }
     native_call wanted{.op = native_op::write, .path = std::move(*path), .content = std::move(*content)};
     if (co_await carry_out(c, std::move(wanted))) {
-        co_await c.x.answer().send(empty_answer());
+        co_await answer_with_nothing(c);
     }
 }
 
@@ -143,7 +133,7 @@ task<void> native_stat(call& c) {
     auto answer = co_await on_path(c, native_op::stat);
     if (answer) {
         const auto row = shown(std::move(answer->entries.front()));
-        co_await c.x.answer().send(http::json_reply(200, wire::to_json(row)));
+        co_await answer_with(c, row);
     }
 }
 
@@ -157,31 +147,26 @@ task<void> native_list(call& c) {
     for (auto& one : answer->entries) {
         rows.push_back(shown(std::move(one)));
     }
-    auto json = wire::to_json(rows);
-    if (auto room = co_await c.x.hold(json.size()); !room) {
-        co_await http::refuse(c.x, room.error());
-        co_return;
-    }
-    co_await c.x.answer().send(http::json_reply(200, std::move(json)));
+    co_await answer_with(c, rows, false);
 }
 
 task<void> native_realpath(call& c) {
     auto answer = co_await on_path(c, native_op::realpath);
     if (answer) {
         const wire::realpath_answer path{std::move(answer->text)};
-        co_await c.x.answer().send(http::json_reply(200, wire::to_json(path)));
+        co_await answer_with(c, path);
     }
 }
 
 task<void> native_mkdir(call& c) {
     if (co_await on_path(c, native_op::mkdir)) {
-        co_await c.x.answer().send(empty_answer());
+        co_await answer_with_nothing(c);
     }
 }
 
 task<void> native_remove(call& c) {
     if (co_await on_path(c, native_op::remove)) {
-        co_await c.x.answer().send(empty_answer());
+        co_await answer_with_nothing(c);
     }
 }
 

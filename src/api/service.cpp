@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "api/shown.hpp"
@@ -11,12 +12,12 @@ namespace sandboxd::api {
 task<void> index(call& c) {
     const wire::service_index answer{
         .health = shown(c.on.sessions.health_numbers()), .ui_url = std::nullopt, .endpoints = c.on.endpoints};
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+    co_await answer_with(c, answer);
 }
 
 task<void> health(call& c) {
     const auto answer = shown(c.on.sessions.health_numbers());
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+    co_await answer_with(c, answer);
 }
 
 namespace {
@@ -29,26 +30,26 @@ task<void> answer_with_policy(call& c, result<void> done) {
     auto answer = shown(*c.on.sessions.policy());
     answer.not_enforced = c.on.not_enforced;
     answer.overridden = c.on.sessions.policy_overrides();
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+    co_await answer_with(c, answer);
 }
 } // namespace
 
 task<void> policy(call& c) {
-    if (co_await admit_service(c, false, read_nothing)) {
+    if (co_await admit_service(c, read_nothing)) {
         co_await answer_with_policy(c, result<void>());
     }
 }
 
 task<void> change_policy(call& c) {
     std::optional<wire::policy_change_body> asked;
-    if (!co_await admit_service(c, true, body_into(asked))) {
+    if (!co_await admit_service(c, body_into(c, asked))) {
         co_return;
     }
     co_await answer_with_policy(c, co_await c.on.sessions.change_policy(std::move(*asked)));
 }
 
 task<void> forget_policy(call& c) {
-    if (co_await admit_service(c, false, read_nothing)) {
+    if (co_await admit_service(c, read_nothing)) {
         co_await answer_with_policy(c, co_await c.on.sessions.forget_policy());
     }
 }

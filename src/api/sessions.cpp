@@ -1,4 +1,5 @@
 #include "api/admission.hpp"
+#include "api/answer.hpp"
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "api/shown.hpp"
@@ -21,10 +22,11 @@ namespace {
 /// Between the interim answers that keep a client waiting for a slow open (contract N16.20).
 constexpr std::chrono::seconds waiting_interval{10};
 
-/// Reads a flag of the query, false where it is absent.
-reader flag_into(bool& value, const call& c, std::string_view name) {
-    return [&value, &c, name](const wire::parsed_body&, wire::fault_list& faults) {
+/// Reads the flag of the route's query, false where it is absent.
+reader flag_into(bool& value, const call& c) {
+    return [&value, &c](const wire::parsed_body&, wire::fault_list& faults) {
         const router::query query(c.route.query);
+        const auto name = c.told.query->name;
         value = wire::read_query_flag(name, query.get(name), false, faults).value_or(false);
     };
 }
@@ -60,7 +62,7 @@ task<void> send_failure(call& c, const error& failure) {
 task<void> open_session(call& c) {
     using namespace boost::asio::experimental::awaitable_operators;
     std::optional<wire::open_body> asked;
-    if (!co_await admit_service(c, true, body_into(asked))) {
+    if (!co_await admit_service(c, body_into(c, asked))) {
         co_return;
     }
     open_answer answer;
@@ -74,7 +76,7 @@ task<void> open_session(call& c) {
         co_return;
     }
     const wire::session_created created{.session = shown(opened->session), .token = opened->token};
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(created)));
+    co_await answer_with(c, created);
     if (c.x.answer().gone()) {
         c.on.sessions.undelivered(*opened);
     }
@@ -82,7 +84,7 @@ task<void> open_session(call& c) {
 
 task<void> list_sessions(call& c) {
     bool usage = false;
-    if (!co_await admit_service(c, false, flag_into(usage, c, "usage"))) {
+    if (!co_await admit_service(c, flag_into(usage, c))) {
         co_return;
     }
     const auto listing = co_await c.on.sessions.list(usage);
@@ -94,12 +96,12 @@ task<void> list_sessions(call& c) {
     for (const auto& one : listing.sessions) {
         answer.sessions.push_back(shown(one));
     }
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+    co_await answer_with(c, answer);
 }
 
 task<void> inspect_session(call& c) {
     bool usage = false;
-    if (!co_await admit_session(c, false, flag_into(usage, c, "usage"))) {
+    if (!co_await admit_session(c, flag_into(usage, c))) {
         co_return;
     }
     const auto found = co_await c.on.sessions.inspect(c.session_id(), usage);
@@ -107,12 +109,12 @@ task<void> inspect_session(call& c) {
         co_await send_failure(c, found.error());
         co_return;
     }
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(shown(*found))));
+    co_await answer_with(c, shown(*found));
 }
 
 task<void> close_session(call& c) {
     bool purge = false;
-    if (!co_await admit_session(c, false, flag_into(purge, c, "purge"))) {
+    if (!co_await admit_session(c, flag_into(purge, c))) {
         co_return;
     }
     const auto closed = co_await c.on.sessions.close(c.session_id(), purge);
@@ -120,17 +122,17 @@ task<void> close_session(call& c) {
         co_await send_failure(c, closed.error());
         co_return;
     }
-    http::reply done{.status = 204, .headers = {}, .body = {}};
-    co_await c.x.answer().send(std::move(done));
+    co_await answer_with_nothing(c);
 }
 
 task<void> list_events(call& c) {
     std::int64_t after = 0;
     const auto read_after = [&after, &c](const wire::parsed_body&, wire::fault_list& faults) {
         const router::query query(c.route.query);
-        after = wire::read_query_integer("after", query.get("after"), 0, 0, faults).value_or(0);
+        const auto name = c.told.query->name;
+        after = wire::read_query_integer(name, query.get(name), 0, 0, faults).value_or(0);
     };
-    if (!co_await admit_session(c, false, read_after)) {
+    if (!co_await admit_session(c, read_after)) {
         co_return;
     }
     const auto page = co_await c.on.sessions.events(c.session_id(), after);
@@ -142,7 +144,7 @@ task<void> list_events(call& c) {
     for (const auto& one : page->events) {
         answer.events.push_back(shown(one));
     }
-    co_await c.x.answer().send(http::json_reply(200, wire::to_json(answer)));
+    co_await answer_with(c, answer);
 }
 
 } // namespace sandboxd::api

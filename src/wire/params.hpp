@@ -12,6 +12,22 @@ namespace sandboxd::wire {
 // Parameters of the path and the query, as text already percent-decoded. Where a query names one several
 // times the caller hands in the last. Each pushes what is wrong at ["path", name] or ["query", name].
 
+/// What a route takes from its query; read and documented from here. None of them may be wanted twice.
+struct query_parameter {
+    enum class kind {
+        flag,   ///< false when absent
+        number, ///< a whole number, at least 0 and 0 when absent
+        text,   ///< any text, but there must be one
+    };
+    std::string_view name;
+    kind of;
+};
+
+inline constexpr query_parameter usage_query{"usage", query_parameter::kind::flag};
+inline constexpr query_parameter purge_query{"purge", query_parameter::kind::flag};
+inline constexpr query_parameter after_query{"after", query_parameter::kind::number};
+inline constexpr query_parameter path_query{"path", query_parameter::kind::text}; ///< of files/write
+
 /// True when `id` is a session id (contract 1.2.1).
 bool check_session_id(std::string_view id, fault_list& faults);
 

@@ -23,6 +23,8 @@ class Ours(Service):
 class Reference(Service):
     """A release of the reference, in the Python that has it installed."""
 
+    documents = False
+
     def command(self):
         return [self.program, "-m", "pydantic_ai_backends.remote.server"]
 

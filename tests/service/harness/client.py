@@ -7,6 +7,8 @@ import random
 import socket
 import uuid
 
+from . import documented
+
 DEADLINE = 90.0  # s, of one socket operation
 
 
@@ -70,7 +72,9 @@ class Connection:
             headers["X-Sandbox-Token"] = token
         self.http.request(method, path, body=body, headers=headers)
         response = self.http.getresponse()
-        return Answer(response.status, response.headers, response.read())
+        answer = Answer(response.status, response.headers, response.read())
+        documented.check(method, path, answer)
+        return answer
 
     def close(self):
         self.http.close()

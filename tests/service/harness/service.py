@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import client, host
+from . import client, documented, host
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
@@ -29,6 +29,8 @@ def free_port():
 
 class Service:
     """Settings are given by their names in lower case: Service(program, max_sessions=3)."""
+
+    documents = True  # it has a document of its own that its answers are held against
 
     def __init__(self, program, **settings):
         self.program = Path(program)
@@ -63,6 +65,8 @@ class Service:
                 raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.tail()}")
             try:
                 if self.request("GET", "/healthz", deadline=5).status == 200:
+                    if self.documents:
+                        documented.learn(self.port)
                     return self
             except OSError:
                 time.sleep(0.02)
