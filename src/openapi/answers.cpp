@@ -109,8 +109,7 @@ json::object body_of(const content& carried, const schema_book& book) {
     case content::kind::json_list:
         return in_json({{"type", "array"}, {"items", book.reference(*carried.model)}});
     case content::kind::bytes:
-        return {{"application/octet-stream",
-                 json::object{{"schema", json::object{{"type", "string"}, {"format", "binary"}}}}}};
+        return in_bytes();
     case content::kind::html:
         return {{"text/html", json::object{{"schema", json::object{{"type", "string"}}}}}};
     case content::kind::document:
@@ -137,6 +136,11 @@ json::object success(const operation& told, const schema_book& book) {
 
 json::object in_json(json::object schema) {
     return {{"application/json", json::object{{"schema", std::move(schema)}}}};
+}
+
+json::object in_bytes() {
+    const json::object any{{"type", "string"}, {"format", "binary"}};
+    return {{"application/octet-stream", json::object{{"schema", any}}}};
 }
 
 json::object responses_of(const route& one, const schema_book& book) {

@@ -10,6 +10,9 @@ namespace sandboxd::openapi {
 /// {"application/json": {"schema": ...}}
 [[nodiscard]] boost::json::object in_json(boost::json::object schema);
 
+/// {"application/octet-stream": {"schema": ...}}
+[[nodiscard]] boost::json::object in_bytes();
+
 /// Every status of a route: its own, and those of its kind (whose token, what body, which parameters).
 [[nodiscard]] boost::json::object responses_of(const route& one, const schema_book& book);
 

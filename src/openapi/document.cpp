@@ -119,7 +119,7 @@ json::object request_body(const operation& told, const schema_book& book) {
     if (told.takes.of == content::kind::bytes) {
         return {{"description", "The file's new content; none: an empty file."},
                 {"required", false},
-                {"content", json::object{{"application/octet-stream", json::object{}}}}};
+                {"content", in_bytes()}};
     }
     return {{"required", true}, {"content", in_json(book.reference(*told.takes.model))}};
 }

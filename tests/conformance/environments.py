@@ -1,4 +1,5 @@
-"""The published clients, each release in a Python environment of its own below build/conformance.
+"""The published clients, each release in a Python environment of its own below build/conformance; in another one, what
+reads /openapi.json.
 
     python3 tests/conformance/environments.py      makes what is missing
 
@@ -16,6 +17,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BASE = HERE.parents[1] / "build" / "conformance"
 RELEASES = {"g1": "0.2.29", "g2": "0.2.34", "g3": "0.2.37"}
+DOCUMENT = "openapi"
+ALL = [*RELEASES, DOCUMENT]
 PATIENCE = 600  # s, of one step
 
 
@@ -43,6 +46,14 @@ def _step(command):
         raise SystemExit(f"{' '.join(str(part) for part in command)}: {done.stdout[-3000:]}")
 
 
+def _fetch_sources(generation, target, pip):
+    name = f"pydantic-ai-backend=={RELEASES[generation]}"
+    _step([*pip, "download", "--no-deps", "--no-binary", "pydantic-ai-backend", "-d", target, name])
+    with tarfile.open(target / f"pydantic_ai_backend-{RELEASES[generation]}.tar.gz") as archive:
+        # Python 3.11.2, Debian 12's, has no filters yet; what pip has checked against the index is no hostile archive.
+        archive.extractall(target, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+
+
 def make(generation):
     """Makes the environment unless it is there; safe beside another process doing the same."""
     BASE.mkdir(parents=True, exist_ok=True)
@@ -56,11 +67,8 @@ def make(generation):
         _step(["/usr/bin/python3", "-m", "venv", target / "venv"])
         pip = [python(generation), "-m", "pip", "--disable-pip-version-check", "-q"]
         _step([*pip, "install", "--no-compile", "-r", HERE / "requirements" / f"{generation}.txt"])
-        name = f"pydantic-ai-backend=={RELEASES[generation]}"
-        _step([*pip, "download", "--no-deps", "--no-binary", "pydantic-ai-backend", "-d", target, name])
-        with tarfile.open(target / f"pydantic_ai_backend-{RELEASES[generation]}.tar.gz") as archive:
-            # Python 3.11.2, Debian 12's, has no filters yet; what pip has checked against the index is no hostile archive.
-            archive.extractall(target, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+        if generation in RELEASES:
+            _fetch_sources(generation, target, pip)
         (target / "complete").touch()
 
 
@@ -86,10 +94,11 @@ def lanes():
 
     return [own("coding", "/usr/bin/python3", "coding"), own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
             own("workspace-g3", python("g3"), "workspace"), own("g1", python("g1"), "g1"),
-            own("g3", python("g3"), "g3"), *[theirs(generation) for generation in RELEASES]]
+            own("g3", python("g3"), "g3"), own("openapi", python(DOCUMENT), "openapi"),
+            *[theirs(generation) for generation in RELEASES]]
 
 
 if __name__ == "__main__":
-    for one in sys.argv[1:] or RELEASES:
+    for one in sys.argv[1:] or ALL:
         make(one)
         print(f"{one}: {python(one)}")

@@ -200,8 +200,9 @@ def test_n_27_swapping_a_directory_for_a_link_never_reaches_the_host(session, tm
             for i in range(count(10_000)):
                 answer = call(session, "read", "/workspace/d/f", connection)
                 answers["read"][answer.status] = answers["read"].get(answer.status, 0) + 1
+                # The last one: the shell wrote over the file between two reads of it.
                 assert answer.status in (200, 404, 409) and (answer.status != 200 or answer.body in (
-                    b"inside\n", b"", b"native")), answer
+                    b"inside\n", b"", b"native", b"native\n")), answer
                 answer = write(session, "/workspace/d/f" if i % 2 else "/workspace/d/new", b"native", None, connection)
                 answers["write"][answer.status] = answers["write"].get(answer.status, 0) + 1
                 assert answer.status in (204, 404, 409) or answer.detail["error"] == "NotADirectoryError", answer

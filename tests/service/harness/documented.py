@@ -6,7 +6,7 @@ import re
 
 ITEMS = 1000  # of a list that are looked at
 # What may come before a route is found, whatever the route (said in the document's description).
-BEFORE_ROUTES = {307, 404, 405, 408, 417, 431}
+BEFORE_ROUTES = {307, 400, 404, 405, 408, 417, 431}
 
 _document = None
 _routes = []  # (method, template, pattern, operation)
