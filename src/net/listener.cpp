@@ -2,6 +2,7 @@
 
 #include "core/fd.hpp"
 #include "core/log.hpp"
+#include "core/strand.hpp"
 #include "net/socket_stream.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -92,7 +93,7 @@ private:
 
     result<accepted> welcome(core::unique_fd made, const sockaddr_storage& from) {
         tune(made.get(), from.ss_family);
-        auto stream = wrap_socket(asio::make_strand(context_), std::move(made), from.ss_family);
+        auto stream = wrap_socket(core::make_strand(context_), std::move(made), from.ss_family);
         if (!stream) {
             return stream.error();
         }

@@ -3,6 +3,7 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
+#include "core/strand.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -44,15 +45,15 @@ struct agent_link::channel {
     bool writing = false;
 };
 
-std::shared_ptr<agent_link> agent_link::create(asio::any_io_executor executor, core::gate& background,
+std::shared_ptr<agent_link> agent_link::create(const asio::any_io_executor& executor, core::gate& background,
                                                connector connect, link_options options, events told) {
     return std::shared_ptr<agent_link>(
-        new agent_link(std::move(executor), background, std::move(connect), options, std::move(told)));
+        new agent_link(executor, background, std::move(connect), options, std::move(told)));
 }
 
-agent_link::agent_link(asio::any_io_executor executor, core::gate& background, connector connect,
+agent_link::agent_link(const asio::any_io_executor& executor, core::gate& background, connector connect,
                        link_options options, events told)
-    : strand_(std::move(executor)),
+    : strand_(core::make_strand(executor)),
       background_(background),
       connect_(std::move(connect)),
       options_(options),

@@ -9,8 +9,8 @@
 #include "net/stream.hpp"
 #include "sandbox/link_core.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 
 #include <atomic>
 #include <functional>
@@ -41,7 +41,7 @@ public:
     };
 
     /// `background` counts the link's work and must outlive it: close the link, then await drained().
-    [[nodiscard]] static std::shared_ptr<agent_link> create(boost::asio::any_io_executor executor,
+    [[nodiscard]] static std::shared_ptr<agent_link> create(const boost::asio::any_io_executor& executor,
                                                             core::gate& background, connector connect,
                                                             link_options options, events told);
     ~agent_link() override;
@@ -85,7 +85,7 @@ private:
     };
     using time_point = link_core::time_point;
 
-    agent_link(boost::asio::any_io_executor executor, core::gate& background, connector connect,
+    agent_link(const boost::asio::any_io_executor& executor, core::gate& background, connector connect,
                link_options options, events told);
 
     void on_found(const found_command& command) override;
@@ -107,7 +107,7 @@ private:
     void break_down(std::string why);
     void finish(const std::string& why);
 
-    boost::asio::strand<boost::asio::any_io_executor> strand_;
+    boost::asio::any_io_executor strand_;
     core::gate& background_;
     connector connect_;
     link_options options_;
