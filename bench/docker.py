@@ -96,7 +96,7 @@ def commands(daemon, service, table, quick, most, theirs):
             their_service, their_session = theirs
             their_run = run_request(their_session)
             beside["reference"] = lambda: p50(their_service, their_run, 0.5)
-        seen = in_turns(3 if quick else 10, floor=lambda: floor_p50(session, 0.4), ours=lambda: p50(service, exec_, 0.4),
+        seen = in_turns(3 if quick else 7, floor=lambda: floor_p50(session, 0.4), ours=lambda: p50(service, exec_, 0.4),
                         run=lambda: p50(service, run, 0.4), engine=lambda: engine_p50(daemon, container), **beside)
         run_time = seen.pop("run")
         their_time = seen.pop("reference", None)
@@ -106,7 +106,7 @@ def commands(daemon, service, table, quick, most, theirs):
             seconds = 0.5 if quick else 1
             if theirs:
                 beside["reference"] = lambda: load(their_service, their_run, callers, seconds)["per_second"]
-            seen = in_turns(2 if quick else 4, floor=lambda: floor(session, callers, seconds)["per_second"],
+            seen = in_turns(2 if quick else 3, floor=lambda: floor(session, callers, seconds)["per_second"],
                             ours=lambda: load(service, exec_, callers, seconds)["per_second"],
                             run=lambda: load(service, run, callers, seconds)["per_second"],
                             engine=lambda: engine_rate(daemon, container, callers, seconds), **beside)

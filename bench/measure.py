@@ -4,6 +4,7 @@ import argparse
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,7 @@ def main():
     parser.add_argument("--no-reference", action="store_true", help="leave the reference's releases out")
     parser.add_argument("--only", choices=["oci", "docker"], help="one backend")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench/run: told to end"))  # nothing is left behind
     known = facts(arguments.quick)
     if known["load average before"] > 1:
         say(f"this machine is busy (load {known['load average before']:.1f}): compare columns, not runs")
