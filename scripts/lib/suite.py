@@ -163,6 +163,17 @@ class Suite:
         if not self.count_junit("service", report) or outcome.timed_out or outcome.status not in (0, 1):
             self.tally.check(f"service tests ran to their end, lane {lane}", False, outcome.tail())
 
+    def embedding(self):
+        """a program outside the tree, compiled against an installed one (pytest)"""
+        if not self.build("release", ["sandboxd", "sandboxd-agent", "sandboxd_library"]):
+            return
+        report = self.reports / "embedding.xml"
+        outcome = run(["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
+                       f"--junit-xml={report}", f"--basetemp={self.reports / 'embedding'}", "tests/embedding"],
+                      20 * MINUTE, env=self.env, show=True)
+        if not self.count_junit("embedding", report) or outcome.timed_out or outcome.status not in (0, 1):
+            self.tally.check("the embedding tests ran to their end", False, outcome.tail())
+
     def conformance(self):
         """the contract's lines over HTTP and through the published clients, and the reference's own tests (pytest)"""
         made = run(["/usr/bin/python3", "tests/conformance/environments.py"], 20 * MINUTE)
@@ -282,7 +293,7 @@ class Suite:
         shutil.rmtree(self.reports, ignore_errors=True)
 
 
-STEPS = ["format", "headers", "release", "service", "conformance", "asan", "tsan"]
+STEPS = ["format", "headers", "release", "service", "embedding", "conformance", "asan", "tsan"]
 ON_REQUEST = {"conformance"}
 
 
@@ -316,7 +327,7 @@ def main():
     # The service tests mostly wait, so they run beside the sanitizer builds.
     for name in [n for n in ("format", "headers", "release") if n in chosen]:
         step(name)
-    waiting = [n for n in ("service", "conformance") if n in chosen]
+    waiting = [n for n in ("service", "embedding", "conformance") if n in chosen]
     aside = threading.Thread(target=lambda: [step(name) for name in waiting])
     aside.start()
     for name in [n for n in ("asan", "tsan") if n in chosen]:

@@ -11,7 +11,6 @@
 #include "store/state_directory.hpp"
 
 #include <cstdlib>
-#include <filesystem>
 #include <malloc.h>
 #include <sys/stat.h>
 
@@ -33,16 +32,6 @@ result<core::unique_fd> start_launcher(const std::string& agent, const settings&
     options.service_gid = service.gid;
     options.lock = state.lock();
     return launcher::start(options);
-}
-
-/// The reference makes it at the first open; here a root that can't be made is known before anything listens.
-result<void> make_workspace_root(const std::string& path) {
-    std::error_code failed;
-    std::filesystem::create_directories(path, failed);
-    if (failed) {
-        return error{errc::io, "SANDBOXD_WORKSPACE_ROOT: cannot make " + path + ": " + failed.message()};
-    }
-    return {};
 }
 
 result<void> prepare_and_run(const settings& config) {

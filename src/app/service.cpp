@@ -30,7 +30,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -53,10 +55,13 @@ public:
           backend_(std::move(parts.backend)),
           agent_(std::move(parts.agent)),
           launcher_socket_(std::move(parts.launcher)),
+          told_(std::move(parts.told)),
+          listening_(std::move(parts.listening)),
           context_(static_cast<int>(config_.io_threads)),
           workers_("workers", static_cast<std::size_t>(config_.max_workers)),
           authority_(config_.token, state_.token_key()),
           clock_(core::system_clock()),
+          builder_(std::move(parts.builder)),
           budget_(static_cast<std::uint64_t>(config_.max_inflight_bytes)) {}
 
     /// The whole life, on the context's threads.
@@ -90,12 +95,15 @@ private:
     /// Up to here a stop signal ends the program at once, as a crash would; nothing was promised to anybody.
     task<result<void>> serve_until_told() {
         using namespace asio::experimental::awaitable_operators;
-        stop_signals signals(co_await asio::this_coro::executor);
+        std::optional<stop_signals> signals;
+        if (!told_) {
+            signals.emplace(co_await asio::this_coro::executor);
+        }
         if (auto opened = open_doors(); !opened) {
             co_return opened.error();
         }
         const auto lost = launcher_ ? launcher_->lost() : std::make_shared<core::shared_event>();
-        const auto first = co_await (signals.next() || lost->wait());
+        const auto first = co_await (next_stop(signals) || lost->wait());
         if (const auto* signal = std::get_if<std::string>(&first)) {
             core::log::info("{}: stopping, at most {} s for what is under way", *signal,
                             config_.shutdown_grace);
@@ -107,6 +115,15 @@ private:
             "the launcher process has ended: stopping, so that the service can be started again");
         co_return error{errc::unavailable,
                         "the launcher process has ended; sessions and their sandboxes stand: start again"};
+    }
+
+    /// What ends the service: a signal's name, or the program it is a part of.
+    task<std::string> next_stop(std::optional<stop_signals>& signals) {
+        if (signals) {
+            co_return co_await signals->next();
+        }
+        co_await told_->wait();
+        co_return std::string("told to stop");
     }
 
     task<result<void>> start() {
@@ -135,11 +152,13 @@ private:
     }
 
     task<result<void>> start_backend() {
-        auto made = backend_.daemon ? co_await make_docker() : co_await make_oci();
-        if (!made) {
-            co_return made.error();
+        if (!builder_) {
+            auto made = backend_.daemon ? co_await make_docker() : co_await make_oci();
+            if (!made) {
+                co_return made.error();
+            }
+            builder_ = std::move(*made);
         }
-        builder_ = std::move(*made);
         core::log::info("backend {} ({}), state in {}", backend_.name, backend_.why, state_.path());
         for (const std::string& note : builder_->notes()) {
             core::log::warning("this host: {}", note);
@@ -198,10 +217,14 @@ private:
         const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
         server_ = http::create_server(api::create_handler(*sessions_, max_body, builder_->notes()), budget_,
                                       http::limits{});
+        const std::string first = listeners->front()->address();
         for (auto& one : *listeners) {
             core::log::info("sandboxd {} ({}) listens on {}://{}", version(), commit(),
                             secure ? "https" : "http", one->address());
             server_->listen(std::move(one), secure);
+        }
+        if (listening_) {
+            listening_(first);
         }
         return {};
     }
@@ -234,6 +257,8 @@ private:
     backend_choice backend_;
     std::string agent_;
     core::unique_fd launcher_socket_;
+    std::shared_ptr<core::shared_event> told_;
+    std::function<void(std::string)> listening_;
     asio::io_context context_;
     core::worker_pool workers_;
     auth::token_authority authority_;
@@ -248,6 +273,15 @@ private:
 };
 
 } // namespace
+
+result<void> make_workspace_root(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::create_directories(path, failed);
+    if (failed) {
+        return error{errc::io, "SANDBOXD_WORKSPACE_ROOT: cannot make " + path + ": " + failed.message()};
+    }
+    return {};
+}
 
 result<void> run_service(service_parts parts) {
     service whole(std::move(parts));
