@@ -1,7 +1,8 @@
 """Conformance: one test per line of the contract, against this service or, to prove the tests, against the reference.
 
     python3 -m pytest tests/conformance/http                                          this service on oci
-    ... --backend docker --images python=IMAGE,node=IMAGE                             on a daemon (DOCKER_HOST)
+    ... --backend=docker                                                              on a daemon of the run's own
+    ... --backend=docker --images python=IMAGE,node=IMAGE                             on the daemon at DOCKER_HOST
     ... --reference PYTHON --images python=IMAGE,node=IMAGE                           a release of the reference
 
 A test is named after its line: test_8_1_017_* is line 17 of section 8.1, test_n_085_* is line N.85. What is not there
@@ -18,7 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from pending import PENDING  # noqa: E402
-from target import Target, rootfs  # noqa: E402
+from target import Target, daemon_with_images, rootfs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,7 @@ def pytest_addoption(parser):
     parser.addoption("--program", default=str(ROOT / "build/release/sandboxd"), help="the service to test")
     parser.addoption("--backend", default="oci", choices=["oci", "docker"])
     parser.addoption("--reference", metavar="PYTHON", help="test the release this Python has, instead of our service")
-    parser.addoption("--images", help="python=IMAGE,node=IMAGE (default on oci: the host's system and busybox)")
+    parser.addoption("--images", help="python=IMAGE,node=IMAGE (default: the host's system and busybox)")
 
 
 def pytest_configure(config):
@@ -52,16 +53,19 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def target(request):
     option = request.config.getoption
-    base = Path(tempfile.mkdtemp(prefix="images-"))
     kind = "reference" if option("--reference") else option("--backend")
+    program = option("--reference") or option("--program")
     if option("--images"):
         images = dict(entry.split("=", 1) for entry in option("--images").split(","))
+        extra = {name: os.environ[name] for name in ("DOCKER_HOST",) if name in os.environ} if kind != "oci" else {}
+        yield Target(kind, program, images, extra)
+    elif kind == "oci":
+        base = Path(tempfile.mkdtemp(prefix="images-"))
+        yield Target(kind, program, {"python": "host", "node": f"dir:{rootfs.busybox(base / 'box')}"}, {})
+        shutil.rmtree(base)
     else:
-        assert kind == "oci", "--images is needed"
-        images = {"python": "host", "node": f"dir:{rootfs.busybox(base / 'box')}"}
-    extra = {name: os.environ[name] for name in ("DOCKER_HOST",) if name in os.environ} if kind != "oci" else {}
-    yield Target(kind, option("--reference") or option("--program"), images, extra)
-    shutil.rmtree(base)
+        with daemon_with_images() as (daemon, images):
+            yield Target(kind, program, images, {"DOCKER_HOST": daemon.host})
 
 
 def _services(target):

@@ -80,10 +80,11 @@ UPSTREAM = {
 }
 
 
-def lanes():
-    """(name, pytest's command, additions to the environment) of each part, the longest first."""
-    def own(name, interpreter, folder):
-        return name, [interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", HERE / folder], {}
+def lanes(long=False):
+    """(name, pytest's command, additions to the environment) of each part, the longest first. On a daemon: what asks for
+    one; everything in the long run."""
+    def own(name, interpreter, folder, *more):
+        return name, [interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", HERE / folder, *more], {}
 
     def theirs(generation):
         tests = sources(generation)
@@ -92,10 +93,14 @@ def lanes():
                    *[tests / "tests" / name for name in UPSTREAM[generation]]]
         return f"reference-{generation}", command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
 
-    return [own("coding", "/usr/bin/python3", "coding"), own("http", "/usr/bin/python3", "http"), own("workspace-g2", python("g2"), "workspace"),
-            own("workspace-g3", python("g3"), "workspace"), own("g1", python("g1"), "g1"),
-            own("g3", python("g3"), "g3"), own("openapi", python(DOCUMENT), "openapi"),
-            *[theirs(generation) for generation in RELEASES]]
+    system = "/usr/bin/python3"
+    parts = [("http", system, "http"), ("workspace-g2", python("g2"), "workspace"),
+             ("workspace-g3", python("g3"), "workspace"), ("g1", python("g1"), "g1"), ("g3", python("g3"), "g3")]
+    docker = [own(f"{name}-docker", *where, "--backend=docker") for name, *where in parts]
+    if not long:
+        docker = [own("daemon", system, "http", "--backend=docker", "-m", "daemon")]
+    return [own("coding", system, "coding"), *[own(*part) for part in parts], own("openapi", python(DOCUMENT), "openapi"),
+            *docker, *[theirs(generation) for generation in RELEASES]]
 
 
 if __name__ == "__main__":

@@ -28,15 +28,13 @@ ELSEWHERE = {
     "8.1": {
         "163-168": IMAGES, "169-171": "tests/config, per-runtime ceilings; shown by 8.2 line 3", "172 173": IMAGES,
         "174": IMAGES, "176": IMAGES, "190-192 195 196": IMAGES, "272": IMAGES,
-        "233": "the test of 231", "235 239-241": "the sweep of a daemon's containers: needs a "
-        "container made by hand", "266-270": SANDBOXES,
+        "233": "the test of 231", "266-270": SANDBOXES,
         "275": "the service tests start as root, which may always chown",
         "283-285": "the client's own behaviour",
     },
     "8.2": {"30": "tests/session"},
     "8.3": {"22": EMBEDDING},
     "N": {
-        "53 54": "needs an image with a user of its own", "56 58": "needs a second daemon or user-namespace daemon",
         "82": "the test of line 108 of 8.1 for a stopped one", "102": "takes longer than the suite may",
         "69": "the service tests start as root, which may read everything", "111 112": IMAGES, "36": "needs a file system of its own size",
     },

@@ -2,15 +2,58 @@
 
 import contextlib
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "service"))
 
 from harness import client, host, rootfs  # noqa: E402,F401
+from harness.daemon import Daemon, Engine  # noqa: E402
 from harness.service import Service, leftovers  # noqa: E402
 from harness.wait import until  # noqa: E402
+
+
+SHIFTED = 300_000  # the host's uid of root under a daemon with a user namespace
+
+
+@contextlib.contextmanager
+def _subordinate_ids(directory):
+    """A mount namespace in which `nobody` has ids from SHIFTED on; the command prefix that enters it."""
+    table = directory / "subordinate-ids"
+    table.write_text(f"nobody:{SHIFTED}:65536\nnogroup:{SHIFTED}:65536\n")
+    script = 'mount --bind "$0" /etc/subuid && mount --bind "$0" /etc/subgid && echo ready && exec sleep 1000000'
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", script, table], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout.readline() == b"ready\n"
+            yield ["nsenter", "--target", str(holder.pid), "--mount"]
+        finally:
+            holder.kill()
+
+
+@contextlib.contextmanager
+def daemon_with_images(*arguments, shifted=False):
+    """A Docker daemon, and the images for a Target on it, made of what this machine has. shifted: --userns-remap=nobody:nogroup
+    works, and there is one image only."""
+    base = Path(tempfile.mkdtemp(prefix="images-"))
+    daemon = Daemon(*arguments)
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, base, ignore_errors=True)
+        if shifted:
+            daemon.prefix = stack.enter_context(_subordinate_ids(base))
+        stack.callback(daemon.discard)
+        if shifted:
+            for directory in (daemon.directory, daemon.short):
+                directory.chmod(0o711)  # its containers' root must pass
+        daemon.start()
+        images = {"node": daemon.load(rootfs.busybox(base / "box"), "box")}
+        if not shifted:
+            images["python"] = daemon.load(rootfs.debian(base / "debian"), "host-tree")
+            shutil.rmtree(base)
+        yield daemon, images
 
 
 class Ours(Service):
@@ -57,6 +100,27 @@ class Target:
         entries = [f"{alias}={image}" + (";" + fields[alias] if alias in fields else "")
                    for alias, image in self.images.items()]
         return ",".join([*entries, *more])
+
+    def engine(self):
+        """The daemon that the sandboxes are at."""
+        return Engine(self.environment["DOCKER_HOST"].removeprefix("unix://"))
+
+    @contextlib.contextmanager
+    def image_of(self, user):
+        """Another image like `node`'s, whose commands run as `user`; it knows a user `node`, 1000."""
+        base = Path(tempfile.mkdtemp(prefix="images-"))
+        try:
+            tree = rootfs.busybox(base / "tree")
+            with open(tree / "etc/passwd", "a") as passwd:
+                passwd.write("node:x:1000:1000::/tmp:/bin/sh\n")
+            if self.daemon:
+                name = "user-" + user.replace(":", "-")
+                yield self.engine().load(tree, name, USER=user)
+                self.engine().request("DELETE", f"/images/{name}")
+            else:
+                yield f"oci:{rootfs.oci_layout(base / 'layout', tree, {'latest': {'User': user}})}:latest"
+        finally:
+            shutil.rmtree(base)
 
     def service(self, **settings):
         kind = Reference if self.reference else Ours

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import rootfs  # noqa: E402
-from harness.daemon import Daemon  # noqa: E402
+from harness.daemon import GVISOR, Daemon  # noqa: E402
 from harness.service import ROOT, Service  # noqa: E402
 
 
@@ -87,7 +87,7 @@ def trees():
 @pytest.fixture(scope="session")
 def docker(trees):
     """A daemon of this run's own, with the images host (a small Debian), box and scratch."""
-    daemon = Daemon("--live-restore")
+    daemon = Daemon("--live-restore", runtimes=GVISOR)
     try:
         daemon.start()
         daemon.load(rootfs.debian(trees.directory / "debian"), "host-tree")

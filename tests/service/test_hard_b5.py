@@ -1,5 +1,6 @@
 """docs/hard-cases.md, B5: files."""
 
+import json
 import random
 import threading
 
@@ -94,8 +95,9 @@ def test_b5_07_a_read_only_place_says_so(session):
 
 
 @pytest.fixture(scope="module")
-def unprivileged(services):
-    return services(runtimes='{"u": {"runtime": {"name": "u", "image": "host", "run_as_uid": 1000}}}')
+def unprivileged(services, images):
+    runtime = {"name": "u", "image": images.host_image, "run_as_uid": 1000}
+    return services(runtimes=json.dumps({"u": {"runtime": runtime}}))
 
 
 @pytest.mark.row("B5-08")

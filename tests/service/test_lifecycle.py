@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.client import run_id
+from harness.client import marker, run_id
+from harness.host import host_processes, sandbox_init
 from harness.wait import until
 
 
@@ -219,6 +220,7 @@ def test_2_13_unused_workspaces_are_removed(services, tmp_path_factory):
     assert (root / "fresh").exists() and (root / ".pool").exists() and (root / "file").exists()
 
 
+@pytest.mark.only("oci")
 def test_a_layer_is_kept_under_gvisor_too(services):
     service = services(persist_containers=True, default_runtime="box", oci_runtime="runsc")
     one = service.open(session_id="kept-one")
@@ -258,25 +260,24 @@ def test_d_n_82_a_kept_sandbox_that_was_killed_is_started_again_at_the_first_run
     one = service.open()
     one.sh("echo installed > /installed")
     one.exec("kill -9 -1; kill -9 1", timeout=5)
-    pid = sandbox_pid(service)
+    pid = sandbox_pid(one)
     os.kill(pid, 9)
     until(lambda: not one.info()["alive"])
     assert one.run(["cat", "/installed"])["stdout"] == "installed\n"
     assert one.request("DELETE", "?purge=true").status == 204
 
 
-def sandbox_pid(service):
-    """The host's pid of the only sandbox's first process."""
-    import json
-    states = list((service.state / "oci").glob("*/state.json"))
-    assert len(states) == 1
-    return json.loads(states[0].read_text())["pid"]
+def sandbox_pid(session):
+    """The host's pid of the sandbox's first process."""
+    mark = marker()
+    session.sh(f"sleep {mark} >/dev/null 2>&1 &")
+    return sandbox_init(until(lambda: host_processes(mark), what="its process on the host")[0])
 
 
 def test_d_n_80_without_kept_files_run_is_410_and_exec_heals(services):
     service = services(default_runtime="box")
     with service.open() as one:
-        os.kill(sandbox_pid(service), 9)
+        os.kill(sandbox_pid(one), 9)
         until(lambda: not one.info()["alive"])
         answer = one.request("POST", "/run", {"argv": ["true"], "run_id": run_id()})
         assert answer.status == 410 and "is gone, and its files with it" in answer.detail
@@ -289,7 +290,7 @@ def test_d_n_80_without_kept_files_run_is_410_and_exec_heals(services):
 def test_d_n_81_with_kept_files_run_heals(small):
     with small.open() as one:
         one.sh("echo kept > file")
-        os.kill(sandbox_pid(small), 9)
+        os.kill(sandbox_pid(one), 9)
         until(lambda: not one.info()["alive"])
         assert one.run(["cat", "file"])["stdout"] == "kept\n"
 

@@ -1,6 +1,7 @@
-"""The operations of a session with each OCI runtime of the oci backend ("Decided" 16 of the design).
+"""The operations of a session with each OCI runtime ("Decided" 16 of the design): runc, crun and gVisor on the oci backend,
+and gVisor as a runtime of the daemon's, whose agent is attached to or dials a socket of the service's.
 
-What a test asserts is the same for all three, but for what a runtime can't do; that is what the policy then says."""
+What a test asserts is the same for all, but for what a runtime can't do; on oci the policy then says so."""
 
 import hashlib
 import os
@@ -12,9 +13,15 @@ import pytest
 
 from harness.client import marker, run_id
 from harness.wait import Stopwatch, until
+from test_files_model import Model, tree_of
 
-RUNTIMES = ["runc", "crun", "runsc"]
-LIMITS = "mem_limit=256m;pids_limit=60;cpus=2"
+RUNTIMES = {"oci": ["runc", "crun", "runsc"], "docker": ["runsc", "runsc-uds"]}
+LIMITS = {"oci": ";mem_limit=256m;pids_limit=60;cpus=2", "docker": ""}  # gVisor under Docker here runs without cgroups
+
+
+def pytest_generate_tests(metafunc):
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", RUNTIMES[metafunc.config.getoption("--backend")])
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +30,9 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def service(services, images, root):
-    return services(on_shutdown="keep", workspace_root=root,
-                    runtimes=images.runtimes(*[f"{name}=host;oci_runtime={name};{LIMITS}" for name in RUNTIMES]))
+def service(services, images, root, backend):
+    entries = [f"{name}={images.host_image};oci_runtime={name}{LIMITS[backend]}" for name in RUNTIMES[backend]]
+    return services(on_shutdown="keep", workspace_root=root, runtimes=images.runtimes(*entries))
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +49,6 @@ def sessions(service):
     for session in made.values():
         assert session.close().status == 204
     assert service.terminate() == 0
-
-
-@pytest.fixture(params=RUNTIMES)
-def name(request):
-    return request.param
 
 
 @pytest.fixture
@@ -144,6 +146,23 @@ def test_the_workspace_is_shared_with_the_host(root, session):
     assert not (workspace / "file").exists()
 
 
+def test_random_steps_on_files_agree_with_a_model(root, sessions, name, seed, long):
+    """The nine operations, `files/*` and commands on a session of this runtime; see test_files_model.py."""
+    session = sessions(name)
+    empty = "rm -rf -- * .[!.]*"
+    session.sh(empty)
+    with session.connect() as connection:
+        model = Model(session, connection, seed)
+        for number in range(5000 if long else 150):
+            try:
+                model.step()
+            except Exception as problem:
+                raise AssertionError(f"seed {seed}, step {number}: {problem}") from problem
+        assert tree_of(root / session.id / "workspace") == (model.files, model.directories)
+    session.sh(empty)
+
+
+@pytest.mark.only("oci")
 def test_the_system_is_read_only_and_there_is_no_network(session):
     assert session.exec("touch /usr/x")["exit_code"] != 0
     assert session.exec("touch /dev/.sandboxd/x /dev/.sandboxd-agent")["exit_code"] != 0
@@ -162,6 +181,7 @@ def test_the_agent_outlives_what_root_inside_does_to_it(session):
 EAT = "a=x; while :; do a=$a$a; done"
 
 
+@pytest.mark.only("oci")
 def test_memory_beyond_the_limit(service, name):
     with service.open(runtime=name) as session:
         if name != "runsc":
@@ -176,6 +196,7 @@ def test_memory_beyond_the_limit(service, name):
         until(lambda: not session.info()["alive"], what="the end of the sandbox")
 
 
+@pytest.mark.only("oci")
 def test_processes_beyond_the_limit(service, name):
     if name == "runsc":
         notes = service.request("GET", "/policy").json()["not_enforced"]
@@ -187,6 +208,7 @@ def test_processes_beyond_the_limit(service, name):
         until(lambda: session.exec("echo alive")["output"] == "alive\n", what="room for a command")
 
 
+@pytest.mark.only("oci")
 def test_usage_is_told(session):
     usage = session.request("GET", "?usage=true").json()["usage"]
     assert usage["memory_limit_bytes"] == 256 << 20
@@ -196,11 +218,12 @@ def test_usage_is_told(session):
 # Life --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_restarted_service_finds_commands_and_processes(service, sessions):
-    marks = {name: marker() for name in RUNTIMES}
-    ids = {name: run_id() for name in RUNTIMES}
+def test_a_restarted_service_finds_commands_and_processes(service, sessions, backend):
+    names = RUNTIMES[backend]
+    marks = {name: marker() for name in names}
+    ids = {name: run_id() for name in names}
     threads = []
-    for name in RUNTIMES:
+    for name in names:
         session = sessions(name)
         session.sh(f"echo kept >/etc/kept; sleep {marks[name]} >/dev/null 2>&1 &")
         body = {"argv": ["sh", "-c", "sleep 10; echo done >/workspace/done"], "run_id": ids[name]}
@@ -211,22 +234,23 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions):
     for thread in threads:
         thread.join(10)
     service.start()
-    for name in RUNTIMES:
+    for name in names:
         session = sessions(name)
         assert session.info()["alive"] is True
         assert session.request("POST", "/run", {"argv": ["true"], "run_id": ids[name]}).status == 409
         assert session.sh("cat /etc/kept") == "kept\n"
         assert len(session.running(marks[name])) == 1
-    for name in RUNTIMES:
+    for name in names:
         session = sessions(name)
         until(lambda: session.exec("cat /workspace/done")["output"] == "done\n", what=f"{name}: its end")
     # And once more, at rest.
     assert service.terminate() == 0
     service.start()
-    for name in RUNTIMES:
+    for name in names:
         assert sessions(name).sh("echo again") == "again\n"
 
 
+@pytest.mark.only("oci")
 def test_a_death_is_seen(service, name):
     before = {path.name for path in (service.state / "oci").iterdir()}
     with service.open(runtime=name) as session:
@@ -246,6 +270,7 @@ def test_a_death_is_seen(service, name):
     assert left == []
 
 
+@pytest.mark.only("oci")
 def test_a_close_ends_all_and_leaves_nothing(service, name):
     before = {path.name for path in (service.state / "oci").iterdir()}
     session = service.open(runtime=name)

@@ -171,6 +171,71 @@ def test_8_1_234_238_one_stopped_recently_or_without_a_ttl_is_kept(persistent):
     service.request("DELETE", "/sessions/recent?purge=true")
 
 
+@pytest.fixture
+def by_hand(target):
+    """by_hand(name, run): a container that no service has made; it has ended, or was never started."""
+    engine = target.engine()
+    made = []
+
+    def make(name, run=True):
+        body = {"Image": target.images["node"], "Cmd": ["/bin/true"], "NetworkDisabled": True}
+        status, answer = engine.request("POST", f"/containers/create?name={name}", body)
+        assert status == 201, answer
+        made.append(name)
+        if run:
+            assert engine.request("POST", f"/containers/{name}/start")[0] == 204
+            assert engine.request("POST", f"/containers/{name}/wait")[1]["StatusCode"] == 0
+
+    yield make
+    for name in made:
+        engine.request("DELETE", f"/containers/{name}?force=1")
+
+
+def known(target, name):
+    return target.engine().request("GET", f"/containers/{name}/json")[0] == 200
+
+
+@pytest.mark.daemon
+def test_8_1_235_240_containers_that_are_none_of_ours_are_left(persistent, target, by_hand):
+    by_hand("sandboxd-never-ran", run=False)
+    by_hand("unrelated")
+    service = persistent(container_ttl=1, cleanup_interval=1)
+    session = service.open(session_id="swept-240")
+    session.sh("mkdir -p /opt && echo installed > /opt/tool")
+    session.close()
+    time.sleep(4)
+    assert reopened(service, "swept-240").exec("cat /opt/tool")["exit_code"] == 1
+    service.request("DELETE", "/sessions/swept-240?purge=true")
+    assert known(target, "sandboxd-never-ran") and known(target, "unrelated")
+
+
+@pytest.mark.daemon
+def test_8_1_239_without_persistence_nothing_is_swept(start, own_root, target, by_hand):
+    by_hand("sandboxd-by-hand")
+    start(workspace_root=own_root, container_ttl=1, cleanup_interval=1)
+    time.sleep(3)
+    assert known(target, "sandboxd-by-hand")
+
+
+@pytest.mark.daemon
+@pytest.mark.ours  # found by its label here
+def test_8_1_241_a_removal_that_fails_stops_no_other(persistent, target):
+    service = persistent(container_ttl=4, cleanup_interval=1)
+    uuid = (service.state / "uuid").read_text().strip()
+    engine = target.engine()
+
+    def stopped():
+        return [one["Id"] for one in engine.containers()
+                if one["Labels"].get("sandboxd.service") == uuid and one["State"] == "exited"]
+
+    for id in ("first-241", "second-241"):
+        service.open(session_id=id).close()
+    there = stopped()
+    assert len(there) == 2
+    assert engine.request("DELETE", f"/containers/{there[0]}?force=1")[0] == 204  # its removal will fail
+    until(lambda: not stopped(), 15, "the sweep of the other")
+
+
 def test_8_1_243_the_ttl_is_in_the_policy(persistent):
     assert persistent(container_ttl=77).request("GET", "/policy").json()["container_ttl"] == 77
 

@@ -2,12 +2,15 @@
 
 import concurrent.futures
 import os
+import tempfile
 import threading
+import time
 import urllib.parse
+from pathlib import Path
 
 import pytest
 
-from target import kill_sandbox, until
+from target import SHIFTED, Target, daemon_with_images, kill_sandbox, until
 
 SEVEN = ["read", "write", "stat", "list", "realpath", "mkdir", "remove"]
 
@@ -351,22 +354,97 @@ def test_n_055_both_sides_see_one_file_at_once(session):
 
 @pytest.mark.ours
 def test_n_057_edits_and_writes_never_lose_each_other(session):
-    whole = b"count 0\n" + b"tail\n" * 50
+    """An edit that was answered as done is in the file, unless a whole write was answered after the edit began."""
+    tail = "tail\n" * 50
+    whole = ("count 0\n" + tail).encode()
+    done, began, last_write = set(), {}, []
 
     def edit(n):
-        body = {"path": "f", "old_string": "tail\n" * 50, "new_string": f"edit {n}\n" + "tail\n" * 50}
-        return n, session.request("POST", "/edit", body).json()["error"]
+        began[n] = time.monotonic()
+        body = {"path": "f", "old_string": tail, "new_string": f"edit {n}\n" + tail}
+        answer = session.request("POST", "/edit", body).json()
+        assert (answer["error"], answer["occurrences"]) == (None, 1)
+        done.add(n)
+
+    def writes():
+        with session.connect() as connection:
+            for _ in range(200):
+                answer = connection.request("POST", f"/sessions/{session.id}/files/write?path=/workspace/f", whole)
+                assert answer.status == 204
+                last_write[:] = [time.monotonic()]
 
     ask(session, "write", "/workspace/f", whole)
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(edit, range(60)))
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        writing = pool.submit(writes)
+        list(pool.map(edit, range(200)))
+        writing.result()
+        list(pool.map(edit, range(200, 220)))
     text = ask(session, "read", "/workspace/f").body.decode()
-    assert {n for n, error in answers if error is None} == {n for n in range(60) if f"edit {n}\n" in text}
-    assert all(error is None for _, error in answers)
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        edits = pool.submit(lambda: [edit(n) for n in range(60, 100)])
-        for _ in range(40):
-            assert ask(session, "write", "/workspace/f", whole).status == 204
-        edits.result()
-    text = ask(session, "read", "/workspace/f").body.decode()
-    assert text.startswith("count 0\n") and text.endswith("tail\n" * 50)
+    assert text.startswith("count 0\n") and text.endswith(tail)
+    there = {int(line.removeprefix("edit ")) for line in text.splitlines() if line.startswith("edit ")}
+    assert there <= done and set(range(200, 220)) <= there
+    assert [n for n in done - there if began[n] > last_write[0]] == []
+
+
+@pytest.mark.parametrize("user, writes", [("node", 409), ("4242", 409), ("root", 204), ("0:0", 204)])
+@pytest.mark.ours  # the reference looks at the container's user only
+def test_n_053_054_who_the_images_user_is_decides(start, own_root, target, user, writes):
+    with target.image_of(user) as image:
+        service = start(workspace_root=own_root, runtimes=target.runtimes(f"other={image}"), max_sessions=1,
+                        evict_idle_after=0)
+        session = service.open(session_id="theirs", runtime="other")
+        here = own_root / "theirs/workspace"
+
+        def all_as_expected():
+            (here / "f").write_text("x")
+            assert ask(session, "read", "/workspace/f").body == b"x"
+            assert [ask(session, op, f"/workspace/{op}").status for op in ("mkdir", "write")] == [writes] * 2
+            assert ask(session, "remove", "/workspace/f").status == writes
+
+        all_as_expected()
+        service.open(session_id="next")
+        assert session.info()["state"] == "hibernated"
+        all_as_expected()
+        assert session.info()["state"] == "hibernated"
+        for id in ("theirs", "next"):
+            service.request("DELETE", f"/sessions/{id}?purge=true")
+
+
+@pytest.mark.daemon
+@pytest.mark.ours
+def test_n_056_where_the_daemon_sees_another_directory_files_are_the_sandboxs(target, own_root):
+    service = target.service(workspace_root=own_root)
+    own = service.command()
+    # What is mounted for the service alone: the daemon binds the directory below it.
+    service.command = lambda: ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', own_root, *own]
+    service.start()
+    try:
+        (own_root / "apart/workspace").mkdir(parents=True)
+        session = service.open(session_id="apart")
+        session.sh("echo from inside > f")
+        assert [ask(session, op, "/workspace/f", b"x").status for op in SEVEN] == [409] * 7
+        assert session.sh("cat f") == "from inside\n"
+        assert session.read("f") == "from inside"
+        service.stop()
+    finally:
+        service.discard()
+
+
+@pytest.mark.daemon
+@pytest.mark.ours
+def test_n_058_under_a_daemon_with_a_user_namespace_no_file_is_out_of_reach(target):
+    with daemon_with_images("--userns-remap=nobody:nogroup", shifted=True) as (daemon, images), \
+            tempfile.TemporaryDirectory(prefix="workspaces-") as root:
+        os.chmod(root, 0o711)
+        shifted = Target(target.kind, target.program, images, {"DOCKER_HOST": daemon.host})
+        service = shifted.service(workspace_root=root).start()
+        try:
+            session = service.open()
+            assert int(session.sh("cat /proc/self/uid_map").split()[1]) == SHIFTED
+            # Its root is nobody in the host's directory, so what the service would write there it could not change.
+            (Path(root) / session.id / "workspace/f").write_text("x")
+            assert ask(session, "read", "/workspace/f").body == b"x"
+            assert [ask(session, op, f"/workspace/{op}").status for op in ("write", "mkdir", "remove")] == [409] * 3
+            service.stop()
+        finally:
+            service.discard()

@@ -26,76 +26,15 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-class Daemon:
-    def __init__(self, *arguments):
-        self.directory = Path(tempfile.mkdtemp(prefix="dockerd-"))
-        # An address of a Unix socket holds 108 bytes, and TMPDIR may be long.
-        self.short = Path(tempfile.mkdtemp(prefix="dk", dir="/tmp"))
-        self.socket = self.short / "d.sock"
-        self.log = self.directory / "log"
-        self.arguments = arguments
-        self.process = None
-        self.containerd = None
+class Engine:
+    """A daemon that runs already, by its socket."""
+
+    def __init__(self, socket):
+        self.socket = socket
 
     @property
     def host(self):
         return f"unix://{self.socket}"
-
-    def start(self):
-        if self.process is not None and self.process.poll() is None:
-            return self
-        (self.directory / "pid").unlink(missing_ok=True)  # a killed one leaves it, and its pid may be another's
-        self._start_containerd()
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                ["dockerd", "--containerd", self.short / "c.sock", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
-                 "--pidfile", self.directory / "pid", "--bridge", "none", "--iptables=false", "--log-level", "warn",
-                 *self.arguments],
-                env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + START
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, f"dockerd ended with {self.process.returncode}:\n{self.tail()}"
-            try:
-                if self.request("GET", "/_ping", timeout=5)[0] == 200:
-                    return self
-            except OSError:
-                time.sleep(0.05)
-        raise AssertionError(f"dockerd does not answer after {START} s:\n{self.tail()}")
-
-    def _start_containerd(self):
-        """A process of its own, as distributions run it: it and its containers outlive a killed dockerd."""
-        if self.containerd is not None and self.containerd.poll() is None:
-            return
-        config = self.directory / "containerd.toml"
-        config.write_text(f"""
-version = 2
-root = "{self.directory}/containerd"
-state = "{self.short}/c"
-disabled_plugins = ["io.containerd.grpc.v1.cri"]
-[grpc]
-  address = "{self.short}/c.sock"
-[debug]
-  level = "warn"
-""")
-        with open(self.log, "ab") as log:
-            self.containerd = subprocess.Popen(["containerd", "--config", config], env={"PATH": os.environ["PATH"]},
-                                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + START
-        while not (self.short / "c.sock").exists():
-            assert self.containerd.poll() is None and time.monotonic() < deadline, f"no containerd:\n{self.tail()}"
-            time.sleep(0.02)
-
-    def tail(self, lines=30):
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
-
-    def kill(self):
-        """kill -9 of the daemon alone: its containerd and its containers go on."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
-
-    def terminate(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(STOP)
 
     def request(self, method, path, body=None, timeout=60):
         """(status, body): JSON decoded, where it is."""
@@ -139,6 +78,84 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
             tar.stdout.close()
         assert tar.wait(60) == 0 and answer.status == 200 and b'"error"' not in text, (answer.status, text)
         return name
+
+
+# gVisor as Docker's users register it, the second so that a sandbox may dial a socket of the host (the first may not, and
+# is attached to). ptrace works on any machine; without a network of its own and without cgroups, on this kind of host.
+GVISOR = {name: {"path": "runsc", "runtimeArgs": ["--network=none", "--platform=ptrace", "--ignore-cgroups", *more]}
+          for name, more in (("runsc", []), ("runsc-uds", ["--host-uds=open"]))}
+
+
+class Daemon(Engine):
+    """runtimes: OCI runtimes beside runc, as in the daemon's configuration file."""
+
+    def __init__(self, *arguments, runtimes=None):
+        self.directory = Path(tempfile.mkdtemp(prefix="dockerd-"))
+        # An address of a Unix socket holds 108 bytes, and TMPDIR may be long.
+        self.short = Path(tempfile.mkdtemp(prefix="dk", dir="/tmp"))
+        super().__init__(self.short / "d.sock")
+        self.log = self.directory / "log"
+        self.arguments = arguments
+        (self.directory / "daemon.json").write_text(json.dumps({"runtimes": runtimes or {}}))
+        self.prefix = []  # before both commands: a program that starts them somewhere else
+        self.process = None
+        self.containerd = None
+
+    def start(self):
+        if self.process is not None and self.process.poll() is None:
+            return self
+        (self.directory / "pid").unlink(missing_ok=True)  # a killed one leaves it, and its pid may be another's
+        self._start_containerd()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, "dockerd", "--containerd", self.short / "c.sock", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
+                 "--pidfile", self.directory / "pid", "--config-file", self.directory / "daemon.json", "--bridge", "none", "--iptables=false", "--log-level", "warn",
+                 *self.arguments],
+                env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + START
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, f"dockerd ended with {self.process.returncode}:\n{self.tail()}"
+            try:
+                if self.request("GET", "/_ping", timeout=5)[0] == 200:
+                    return self
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError(f"dockerd does not answer after {START} s:\n{self.tail()}")
+
+    def _start_containerd(self):
+        """A process of its own, as distributions run it: it and its containers outlive a killed dockerd."""
+        if self.containerd is not None and self.containerd.poll() is None:
+            return
+        config = self.directory / "containerd.toml"
+        config.write_text(f"""
+version = 2
+root = "{self.directory}/containerd"
+state = "{self.short}/c"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = "{self.short}/c.sock"
+[debug]
+  level = "warn"
+""")
+        with open(self.log, "ab") as log:
+            self.containerd = subprocess.Popen([*self.prefix, "containerd", "--config", config], env={"PATH": os.environ["PATH"]},
+                                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + START
+        while not (self.short / "c.sock").exists():
+            assert self.containerd.poll() is None and time.monotonic() < deadline, f"no containerd:\n{self.tail()}"
+            time.sleep(0.02)
+
+    def tail(self, lines=30):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def kill(self):
+        """kill -9 of the daemon alone: its containerd and its containers go on."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(STOP)
 
     def shims(self):
         """Pids of the containers' shims, one for each container that runs."""
