@@ -95,9 +95,9 @@ def test_b5_07_a_read_only_place_says_so(session):
 
 
 @pytest.fixture(scope="module")
-def unprivileged(services, images):
+def unprivileged(services, images, tmp_path_factory):
     runtime = {"name": "u", "image": images.host_image, "run_as_uid": 1000}
-    return services(runtimes=json.dumps({"u": {"runtime": runtime}}))
+    return services(runtimes=json.dumps({"u": {"runtime": runtime}}), workspace_root=tmp_path_factory.mktemp("ws"))
 
 
 @pytest.mark.row("B5-08")

@@ -1,5 +1,5 @@
 """The operations of a session with each OCI runtime ("Decided" 16 of the design): runc, crun and gVisor on the oci backend,
-and gVisor as a runtime of the daemon's, whose agent is attached to or dials a socket of the service's.
+and gVisor as a runtime of the daemon's.
 
 What a test asserts is the same for all, but for what a runtime can't do; on oci the policy then says so."""
 
@@ -15,7 +15,7 @@ from harness.client import marker, run_id
 from harness.wait import Stopwatch, until
 from test_files_model import Model, tree_of
 
-RUNTIMES = {"oci": ["runc", "crun", "runsc"], "docker": ["runsc", "runsc-uds"]}
+RUNTIMES = {"oci": ["runc", "crun", "runsc"], "docker": ["runsc"]}
 LIMITS = {"oci": ";mem_limit=256m;pids_limit=60;cpus=2", "docker": ""}  # gVisor under Docker here runs without cgroups
 
 

@@ -45,6 +45,7 @@ public:
     void on_death(std::function<void()> callback) override { p_.fate->end->add(std::move(callback)); }
     std::string handle() const override { return p_.slot; }
     transport used() const noexcept override { return used_; }
+    bool may_be_dialled_by() const noexcept override { return p_.process.has_value(); }
 
     std::optional<std::uint64_t> oom_kills() const override {
         const auto counted = reader_ ? reader_->oom_kills() : std::nullopt;

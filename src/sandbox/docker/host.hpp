@@ -38,6 +38,8 @@ class docker_host : public sandbox_host {
 public:
     /// What the last connection was made by: the bridge where the transport asked for did not work.
     [[nodiscard]] virtual transport used() const noexcept = 0;
+    /// A connection of its agent's could be told from one of somebody else.
+    [[nodiscard]] virtual bool may_be_dialled_by() const noexcept = 0;
 };
 
 /// The host's side of one container that runs. Dropping it leaves the container alone: it is found again by

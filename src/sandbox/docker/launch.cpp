@@ -40,6 +40,23 @@ struct order {
     std::optional<dial_in> door; ///< open while it dials
 };
 
+std::string runtime_of(const sandbox_spec& spec) {
+    return spec.oci_runtime.value_or("");
+}
+
+bool dialling_works(workshop& in, const std::string& runtime) {
+    // Those whose processes are the host's. Others (gVisor, virtual machines) are attached to from the start.
+    static const std::set<std::string> of_the_host{"", "runc", "crun", "io.containerd.runc.v2"};
+    const std::lock_guard lock(in.mutex);
+    return of_the_host.contains(runtime) && !in.without_dialling.contains(runtime);
+}
+
+/// True the first time.
+bool give_up_dialling(workshop& in, const std::string& runtime) {
+    const std::lock_guard lock(in.mutex);
+    return in.without_dialling.insert(runtime).second;
+}
+
 docker::container_spec settings_of(const workshop& in, const order& of) {
     docker::container_place place;
     place.service_uuid = in.options.service_uuid;
@@ -94,9 +111,20 @@ task<result<std::shared_ptr<sandbox>>> start_one(std::shared_ptr<workshop> in, o
     if (!host) {
         co_return host.error();
     }
+    const auto runtime = runtime_of(of.spec);
+    if (of.dials && !(*host)->may_be_dialled_by()) {
+        // gVisor without cgroups; a service in a container that does not see the daemon's processes.
+        if (give_up_dialling(*in, runtime)) {
+            core::log::info(
+                "processes of runtime '{}' are not known by their pids: their agents are attached to",
+                runtime);
+        }
+        co_return error{errc::start_failed, "the agent's process is not to be seen"};
+    }
     auto made = co_await in->options.factory(*host, false);
-    if (made && of.dials && (*host)->used() != transport::dial && in->dial_works.exchange(false)) {
-        core::log::warning("agents can't dial this service: the next ones are attached to");
+    if (of.dials && (!made || (*host)->used() != transport::dial) && give_up_dialling(*in, runtime)) {
+        core::log::warning("agents under runtime '{}' can't dial this service: the next ones are attached to",
+                           runtime);
     }
     const auto ms = [](auto from, auto to) {
         return std::chrono::duration_cast<std::chrono::milliseconds>(to - from).count();
@@ -125,7 +153,9 @@ task<bool> put_right(std::shared_ptr<workshop> in, order& of, const error& why, 
         co_return (co_await in->agents->refill(of.image, filled)).has_value();
     }
     if (of.dials && says(why.message, door_directory(*in, of.slot))) {
-        in->dial_works = false;
+        give_up_dialling(*in, runtime_of(of.spec));
+    }
+    if (of.dials && !dialling_works(*in, runtime_of(of.spec))) {
         of.dials = false;
         of.door.reset();
         co_return true;
@@ -238,7 +268,7 @@ task<result<std::shared_ptr<sandbox>>> launch(std::shared_ptr<workshop> in, sand
     of.spec = std::move(spec);
     of.slot = std::move(slot);
     of.volume = std::move(*volume);
-    of.dials = in->dial_works && in->agents->daemon_is_local();
+    of.dials = dialling_works(*in, runtime_of(of.spec)) && in->agents->daemon_is_local();
     for (int attempt = 1;; ++attempt) {
         const auto filled = in->agents->filled_count();
         if (of.dials) {

@@ -24,8 +24,10 @@ struct workshop {
     std::atomic<bool> protect_agents{true};  ///< negative out-of-memory scores can be given
     std::atomic<std::int64_t> open_files{0}; ///< hard limit for containers
     std::mutex mutex;
-    std::set<std::string> said;         ///< what the daemon did not take over, under `mutex`
-    std::atomic<bool> dial_works{true}; ///< agents reach the sockets that the daemon binds for them
+    std::set<std::string> said; ///< what the daemon did not take over, under `mutex`
+    /// OCI runtimes ("" is the daemon's own) whose agents do not reach the sockets that the daemon binds for
+    /// them, or whose processes can't be told from others by their pid; under `mutex`.
+    std::set<std::string> without_dialling;
 };
 
 /// Where a slot's socket lies.

@@ -80,10 +80,8 @@ class Engine:
         return name
 
 
-# gVisor as Docker's users register it, the second so that a sandbox may dial a socket of the host (the first may not, and
-# is attached to). ptrace works on any machine; without a network of its own and without cgroups, on this kind of host.
-GVISOR = {name: {"path": "runsc", "runtimeArgs": ["--network=none", "--platform=ptrace", "--ignore-cgroups", *more]}
-          for name, more in (("runsc", []), ("runsc-uds", ["--host-uds=open"]))}
+# gVisor as Docker's users register it: ptrace works on any machine; without cgroups of its own, on this kind of host.
+GVISOR = {"runsc": {"path": "runsc", "runtimeArgs": ["--network=none", "--platform=ptrace", "--ignore-cgroups"]}}
 
 
 class Daemon(Engine):
