@@ -33,12 +33,14 @@ task<result<live_registry::built>> live_registry::build(session_ptr one, place_t
         spec->keep = where.only_there ? keeping::kept : keeping::layer;
     }
     if (one->record.workspace) {
-        auto made = co_await on_.workers.run(
-            [path = *one->record.workspace, id = one->record.id, uid = policy->sandbox_uid] {
-                return blocking::make_workspace(blocking::workspace_root(path, id), id,
-                                                uid ? std::optional(static_cast<std::uint32_t>(*uid))
-                                                    : std::nullopt);
-            });
+        // Whose commands will work there: the runtime's own uid, else the service's setting (contract 4.6.4).
+        auto owner = spec->uid;
+        if (!owner && policy->sandbox_uid) {
+            owner = static_cast<std::uint32_t>(*policy->sandbox_uid);
+        }
+        auto made = co_await on_.workers.run([path = *one->record.workspace, id = one->record.id, owner] {
+            return blocking::make_workspace(blocking::workspace_root(path, id), id, owner);
+        });
         if (!made) {
             co_return could_not_start(made.error());
         }
