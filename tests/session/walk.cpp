@@ -27,6 +27,12 @@ int steps() {
     return asked != nullptr ? std::atoi(asked) : 10'000;
 }
 
+/// SANDBOXD_TEST_WALK_SEED gives another walk.
+unsigned seed() {
+    const char* asked = std::getenv("SANDBOXD_TEST_WALK_SEED");
+    return asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : 20'260'101;
+}
+
 class walk {
 public:
     walk() {
@@ -48,12 +54,17 @@ public:
                 act();
             }
             done += together;
-            settle();
-            check();
-            if (pick(400) == 0) {
-                service_.reset();
-                start();
+            try {
+                settle();
                 check();
+                if (pick(400) == 0) {
+                    service_.reset();
+                    start();
+                    check();
+                }
+            } catch (...) {
+                tell(done);
+                throw;
             }
         }
         core::log::set_level("info");
@@ -154,6 +165,27 @@ private:
                service_->sessions().health_numbers().open_sessions == static_cast<std::int64_t>(listed);
     }
 
+    /// Where the walk has come to an end, and what was there.
+    void tell(int done) {
+        std::string text = "seed " + std::to_string(seed()) + ", after step " + std::to_string(done) + ": " +
+                           std::to_string(pending_.size()) + " answers awaited; on the host";
+        for (const auto& id : host_->places()) {
+            text += " " + id + (host_->place_of(id)->alive ? "" : " (dead)");
+        }
+        if (service_ != nullptr) {
+            const auto kept = *service_->get(store_->load());
+            text += "; slots " + std::to_string(kept.slots.size()) + "; records";
+            for (const auto& one : kept.sessions) {
+                text += " " + one.session.id + (one.session.slot ? " with a slot" : "");
+            }
+            text += "; listed";
+            for (const auto& one : service_->get(service_->sessions().list(false)).sessions) {
+                text += " " + one.id + (one.hibernated ? " asleep" : one.alive ? " alive" : " dead");
+            }
+        }
+        BOOST_ERROR(text);
+    }
+
     void check() {
         auto& sessions = service_->sessions();
         const auto listing = service_->get(sessions.list(false));
@@ -197,7 +229,7 @@ private:
         BOOST_REQUIRE(on_host == alive); // no sandbox without its session, none twice
     }
 
-    std::mt19937 random_{20'260'101};
+    std::mt19937 random_{seed()};
     std::shared_ptr<test::fake_host> host_ = std::make_shared<test::fake_host>();
     std::shared_ptr<store::session_store> store_ = store::create_memory_store();
     settings config_ = test::test_settings();
