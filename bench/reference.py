@@ -8,6 +8,8 @@ from probes import run_request, load
 
 
 class _Service(Service):
+    documents = False
+
     def command(self):
         return [self.program, "-m", "pydantic_ai_backends.remote.server"]
 

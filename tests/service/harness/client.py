@@ -73,7 +73,7 @@ class Connection:
         self.http.request(method, path, body=body, headers=headers)
         response = self.http.getresponse()
         answer = Answer(response.status, response.headers, response.read())
-        documented.check(method, path, answer)
+        documented.check(self.http.port, method, path, answer)
         return answer
 
     def close(self):

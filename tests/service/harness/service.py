@@ -59,6 +59,7 @@ class Service:
             self.process = subprocess.Popen(
                 self.command(), env=self.environment(), cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True)
+        (documented.foreign.discard if self.documents else documented.foreign.add)(self.port)
         deadline = time.monotonic() + START
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
