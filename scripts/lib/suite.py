@@ -145,7 +145,7 @@ class Suite:
         first = [name for name in files if name.removeprefix("test_").removesuffix(".py") in waiting]
         # What both backends must do alike is asked of both; the docker lane starts a daemon of its own.
         alike = ["exec", "run", "hard_b1", "hard_b2", "hard_b3", "restart", "files", "files_model", "native_files",
-                 "lifecycle", "sessions", "limits"]
+                 "lifecycle", "sessions", "limits", "runtimes"]
         if self.long:
             alike += ["text", "hard_b4", "hard_b5", "archive", "policy"]
         docker = [name for name in files if name.startswith("test_docker")] + [f"test_{name}.py" for name in alike]

@@ -446,5 +446,12 @@ def test_n_058_under_a_daemon_with_a_user_namespace_no_file_is_out_of_reach(targ
             assert ask(session, "read", "/workspace/f").body == b"x"
             assert [ask(session, op, f"/workspace/{op}").status for op in ("write", "mkdir", "remove")] == [409] * 3
             service.stop()
+            # Given to that root by a setting, the sandbox works there; the service still does not write.
+            service.settings["sandbox_uid"] = SHIFTED
+            session = service.start().open()
+            session.put("mine", "x")
+            assert session.sh("stat -c %u mine; rm mine") == "0\n"
+            assert ask(session, "write", "/workspace/f", b"x").status == 409
+            service.stop()
         finally:
             service.discard()
