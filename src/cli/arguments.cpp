@@ -86,9 +86,13 @@ void take_command(reading& in, string_view word) {
     if (in.command_name) {
         in.decided = wrong("one command at a time: " + config::in_quotes(*in.command_name) + " or " +
                            config::in_quotes(word) + ".");
+    } else if (find_client_command(word) != nullptr) {
+        in.decided = wrong(string(word) + " comes first, its options behind it.");
     } else if (std::find(command_names.begin(), command_names.end(), word) == command_names.end()) {
-        in.decided = wrong("there is no command " + config::in_quotes(word) + "." +
-                           config::suggestion(word, command_names));
+        auto names = client_command_names();
+        names.insert(names.end(), command_names.begin(), command_names.end());
+        in.decided =
+            wrong("there is no command " + config::in_quotes(word) + "." + config::suggestion(word, names));
     } else {
         in.command_name = word;
     }
@@ -97,6 +101,13 @@ void take_command(reading& in, string_view word) {
 } // namespace
 
 command parse(std::span<const string_view> arguments) {
+    if (const auto* client = arguments.empty() ? nullptr : find_client_command(arguments.front())) {
+        auto call = parse_client(*client, arguments.subspan(1));
+        if (auto* fault = std::get_if<usage_error>(&call)) {
+            return *fault;
+        }
+        return std::get<client_call>(std::move(call));
+    }
     reading in{arguments, {}, {}, {}};
     while (!in.rest.empty() && !in.decided) {
         const string_view word = in.rest.front();

@@ -3,6 +3,7 @@
 // The command line: what was asked for, and the texts for people. Pure functions; load_settings() in run.hpp
 // is the only part that touches the host.
 
+#include "cli/client_arguments.hpp"
 #include "config/load.hpp"
 
 #include <optional>
@@ -28,12 +29,7 @@ struct show_config {
 struct show_help {};
 struct show_version {};
 
-/// One line for standard error; exit status 2.
-struct usage_error {
-    std::string text;
-};
-
-using command = std::variant<serve, show_config, show_help, show_version, usage_error>;
+using command = std::variant<serve, show_config, show_help, show_version, usage_error, client_call>;
 
 /// Exit statuses: a command line that makes no sense, settings that make none (contract 5.1).
 inline constexpr int exit_usage = 2;
@@ -43,6 +39,7 @@ inline constexpr int exit_settings = 1;
 /// [--version]`, without the program's name. Options may stand before or after the command, as `--name VALUE`
 /// or `--name=VALUE`; of a repeated one the last counts. `--help` and `--version` win over everything right
 /// of them. Unknown words are usage errors that suggest the nearest.
+/// A command that is a client of a service (client_arguments.hpp) comes first and has options of its own.
 [[nodiscard]] command parse(std::span<const std::string_view> arguments);
 [[nodiscard]] command parse(int argc, const char* const* argv);
 

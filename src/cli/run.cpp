@@ -1,5 +1,6 @@
 #include "cli/run.hpp"
 
+#include "cli/client_run.hpp"
 #include "cli/texts.hpp"
 
 #include <cstdio>
@@ -48,6 +49,8 @@ int run(const command& what) {
                 return print(help_text());
             } else if constexpr (std::is_same_v<T, show_version>) {
                 return print(version_text());
+            } else if constexpr (std::is_same_v<T, client_call>) {
+                return run_client(one);
             } else if constexpr (std::is_same_v<T, usage_error>) {
                 std::fprintf(stderr, "%s\n", one.text.c_str());
                 return exit_usage;

@@ -10,13 +10,19 @@
 namespace sandboxd::cli {
 
 std::string help_text() {
-    return R"(sandboxd rents out sandboxes over HTTP.
+    return R"(sandboxd rents out sandboxes over HTTP, and is a client of itself.
 
 Usage: sandboxd [COMMAND] [OPTION...]
 
 Commands:
   serve                 run the service (the default)
   config                print the settings in force and where each came from
+
+Commands for a running service (sandboxd COMMAND --help tells more):
+  open                  open a session and print its id
+  exec                  run a program in a session
+  cp, ls, rm            copy, list and remove files; rm also closes sessions
+  sessions, events      list the open sessions; print what was done in one
 
 Options:
   --config FILE         read settings from a JSON file (comments are fine)

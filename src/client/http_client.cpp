@@ -105,6 +105,11 @@ task<outcome<http_answer>> http_client::call(http_request what) {
     const auto self = shared_from_this();
     const auto total = std::max<std::chrono::milliseconds>(least_total, what.silence * total_silences);
     auto done = co_await core::with_timeout(call_now(std::move(what)), total);
+    // A cancelled read looks like a lost connection from where it was awaited.
+    const auto state = co_await boost::asio::this_coro::cancellation_state;
+    if (state.cancelled() != boost::asio::cancellation_type::none) {
+        throw boost::system::system_error(boost::asio::error::operation_aborted);
+    }
     if (!done) {
         co_return unreachable("the answer had no end");
     }
