@@ -122,7 +122,7 @@ class Suite:
 
     def release(self):
         """the shipped programs build, and are what the issue promises"""
-        if not self.build("release", ["sandboxd", "sandboxd-agent"]):
+        if not self.build("release", ["sandboxd", "sandboxd-agent", "client_lines"]):
             return
         agent = ROOT / "build/release/sandboxd-agent"
         size = agent.stat().st_size
