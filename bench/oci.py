@@ -127,7 +127,7 @@ def bundle(directory, config, box, with_filter):
     config["process"]["args"] = ["sleep", "1000"]
     config["process"]["cwd"] = "/"
     config["mounts"] = [mount for mount in config["mounts"] if "agent" not in mount["destination"]]
-    config["linux"]["cgroupsPath"] = f"/sandboxd-bench/{os.getpid()}"
+    config["linux"]["cgroupsPath"] = f"/sandboxd-bench-{os.getpid()}"
     if not with_filter:
         del config["linux"]["seccomp"]
     (directory / "config.json").write_text(json.dumps(config))
