@@ -1,6 +1,6 @@
 """Hooks of schemathesis: a session that is there in place of a made-up id, and none left over.
 
-SANDBOXD_TRIED says where: a JSON object with `url`, `token` and `session`."""
+SANDBOXD_TRIED says where: a JSON object with `url`, `token` and `session`; no session: scenarios open their own."""
 
 import json
 import os
@@ -28,12 +28,14 @@ def is_fine(case):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     made_up = (case.path_parameters or {}).get("session_id")
-    if made_up is not None and is_fine(case) and zlib.crc32(str(made_up).encode()) % STRAY:
+    if TRIED["session"] and made_up is not None and is_fine(case) and zlib.crc32(str(made_up).encode()) % STRAY:
         case.path_parameters["session_id"] = TRIED["session"]
 
 
 @schemathesis.hook
 def after_call(context, case, response):
+    if not TRIED["session"]:
+        return
     where = f"{case.operation.method.upper()} {case.operation.path}"
     if where == "DELETE /sessions/{session_id}" and response.status_code == 204:
         ask("POST", "/sessions", {"session_id": TRIED["session"], "reuse": True})

@@ -41,15 +41,15 @@ def environment(tried, session):
             "SCHEMATHESIS_HOOKS": "hooks", "SANDBOXD_TRIED": json.dumps(told)}
 
 
-def drive(tried, tmp_path, *options):
+def drive(tried, tmp_path, session, *options):
     """Runs schemathesis against the service; what it finds fails the test."""
-    with tried.open(session_id="driven") as session:
+    with tried.open(session_id="driven"):
         command = [PROGRAMS / "schemathesis", "--config-file", HERE / "schemathesis.toml", "run",
                    f"http://127.0.0.1:{tried.port}/openapi.json", "--no-color",
                    "--header", f"X-Sandbox-Token: {tried.token}", "--seed", str(SEED), "--generation-deterministic",
                    "--exclude-checks", LENIENT, "--continue-on-failure", "--request-timeout", "60",
                    "--suppress-health-check", "all", "--warnings", "off", *options]
-        done = subprocess.run([str(part) for part in command], cwd=tmp_path, env=environment(tried, session.id),
+        done = subprocess.run([str(part) for part in command], cwd=tmp_path, env=environment(tried, session),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=PATIENCE)
     assert done.returncode == 0, done.stdout[-12000:]
@@ -63,14 +63,20 @@ def test_a_validator_accepts_the_document(document):
 
 
 def test_schemathesis_finds_nothing(tried, tmp_path):
-    said = drive(tried, tmp_path, "--max-examples", "12", "--phases", "examples,coverage,fuzzing", "--exclude-path",
-                 "/policy")
+    said = drive(tried, tmp_path, "driven", "--max-examples", "12", "--phases", "examples,coverage,fuzzing",
+                 "--exclude-path", "/policy")
     assert re.search(r"[1-9]\d* passed", said), said[-3000:]
 
 
 def test_schemathesis_finds_nothing_about_the_policy(services, root, tmp_path):
     own = services(workspace_root=root, max_sessions=200)
-    said = drive(own, tmp_path, "--max-examples", "40", "--phases", "coverage,fuzzing", "--include-path", "/policy")
+    said = drive(own, tmp_path, "", "--max-examples", "40", "--phases", "coverage,fuzzing", "--include-path", "/policy")
+    assert re.search(r"[1-9]\d* passed", said), said[-3000:]
+
+
+def test_schemathesis_finds_nothing_from_one_request_to_the_next(services, root, tmp_path):
+    own = services(workspace_root=root, execute_timeout=5, max_sessions=200)
+    said = drive(own, tmp_path, "", "--max-examples", "20", "--phases", "stateful", "--exclude-path", "/policy")
     assert re.search(r"[1-9]\d* passed", said), said[-3000:]
 
 
