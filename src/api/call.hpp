@@ -4,6 +4,7 @@
 // checks that come before a handler's own are in admission.hpp, the table of routes in routes.cpp, statuses
 // in errors.hpp. Runs on the connection's strand.
 
+#include "api/routes.hpp"
 #include "http/exchange.hpp"
 #include "openapi/operation.hpp"
 #include "router/table.hpp"
@@ -19,9 +20,9 @@ namespace sandboxd::api {
 /// What handlers stand on; outlives the server.
 struct context {
     session::registry& sessions;
-    std::uint64_t max_body_bytes;          ///< of one request with a valid token
-    std::vector<std::string> endpoints;    ///< sorted templates without "/", shown by the index
-    std::vector<std::string> not_enforced; ///< sandbox_builder::notes(), shown by the policy
+    std::uint64_t max_body_bytes;       ///< of one request with a valid token
+    std::vector<std::string> endpoints; ///< sorted templates without "/", shown by the index
+    service_facts facts;
 };
 
 /// One request on its way through a handler.

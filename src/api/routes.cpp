@@ -70,9 +70,8 @@ constexpr auto endpoints = [] {
 
 class service_handler {
 public:
-    service_handler(session::registry& sessions, std::uint64_t max_body_bytes,
-                    std::vector<std::string> not_enforced)
-        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns(), std::move(not_enforced)} {
+    service_handler(session::registry& sessions, std::uint64_t max_body_bytes, service_facts facts)
+        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns(), std::move(facts)} {
         std::erase(context_.endpoints, "/");
     }
 
@@ -94,9 +93,8 @@ private:
 
 } // namespace
 
-http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes,
-                             std::vector<std::string> not_enforced) {
-    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes, std::move(not_enforced));
+http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes, service_facts facts) {
+    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes, std::move(facts));
     return [all](http::exchange& x) { return all->answer(x); };
 }
 

@@ -9,14 +9,24 @@
 
 namespace sandboxd::api {
 
+namespace {
+wire::service_health health_of(const call& c) {
+    auto answer = shown(c.on.sessions.health_numbers());
+    if (c.on.facts.warming) {
+        answer.warming = shown(c.on.facts.warming());
+    }
+    return answer;
+}
+} // namespace
+
 task<void> index(call& c) {
     const wire::service_index answer{
-        .health = shown(c.on.sessions.health_numbers()), .ui_url = std::nullopt, .endpoints = c.on.endpoints};
+        .health = health_of(c), .ui_url = std::nullopt, .endpoints = c.on.endpoints};
     co_await answer_with(c, answer);
 }
 
 task<void> health(call& c) {
-    const auto answer = shown(c.on.sessions.health_numbers());
+    const auto answer = health_of(c);
     co_await answer_with(c, answer);
 }
 
@@ -28,7 +38,8 @@ task<void> answer_with_policy(call& c, result<void> done) {
         co_return;
     }
     auto answer = shown(*c.on.sessions.policy());
-    answer.not_enforced = c.on.not_enforced;
+    answer.buildkit = c.on.facts.buildkit;
+    answer.not_enforced = c.on.facts.not_enforced;
     answer.overridden = c.on.sessions.policy_overrides();
     co_await answer_with(c, answer);
 }

@@ -56,7 +56,22 @@ wire::service_health shown(session::health numbers) {
             .open_sessions = numbers.open_sessions,
             .open_limit = numbers.open_limit,
             .runtimes = std::move(numbers.runtimes),
-            .degraded = std::move(numbers.degraded)};
+            .degraded = std::move(numbers.degraded),
+            .warming = {}};
+}
+
+std::vector<wire::warming_image> shown(const std::vector<images::warming>& all) {
+    std::vector<wire::warming_image> out;
+    for (const auto& one : all) {
+        const bool counted = one.of != 0;
+        out.push_back({.runtime = one.alias,
+                       .state = images::name_of(one.doing),
+                       .done = counted ? std::optional<std::int64_t>(one.done) : std::nullopt,
+                       .total = counted ? std::optional<std::int64_t>(one.of) : std::nullopt,
+                       .attempt = one.attempt,
+                       .seconds = one.since.count()});
+    }
+    return out;
 }
 
 wire::session_event shown(const session::event& event) {
@@ -120,8 +135,6 @@ wire::service_policy shown(const settings& service) {
     out.container_ttl = service.container_ttl;
     out.tmpfs_size = service.tmpfs_size;
     out.prewarm = service.prewarm;
-    // No image builds in this release: the clients then go without.
-    out.buildkit = false;
     // Of the service as a whole; one session's own may be less (contract N3.1).
     out.native_files = service.native_files && service.workspace_root.has_value();
     out.native_writes = out.native_files && (!service.sandbox_uid || *service.sandbox_uid == ::geteuid());

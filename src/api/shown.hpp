@@ -1,5 +1,6 @@
 #pragma once
 
+#include "images/keeper.hpp"
 #include "sandboxd/config.hpp"
 #include "session/types.hpp"
 #include "wire/answers.hpp"
@@ -10,6 +11,7 @@ namespace sandboxd::api {
 
 [[nodiscard]] wire::session_info shown(const session::session_info& session);
 [[nodiscard]] wire::service_health shown(session::health numbers);
+[[nodiscard]] std::vector<wire::warming_image> shown(const std::vector<images::warming>& all);
 [[nodiscard]] wire::session_event shown(const session::event& event);
 [[nodiscard]] wire::exec_answer shown(session::exec_answer answer);
 [[nodiscard]] wire::run_answer shown(session::run_answer answer);

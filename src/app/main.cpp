@@ -1,3 +1,4 @@
+#include "app/prepare.hpp"
 #include "app/serve.hpp"
 #include "cli/run.hpp"
 
@@ -8,6 +9,14 @@ int main(int argc, char** argv) {
     try {
         using namespace sandboxd;
         const cli::command asked = cli::parse(argc, argv);
+        if (const auto* prepare = std::get_if<cli::prepare>(&asked)) {
+            const auto loaded = cli::load_settings(prepare->with);
+            if (!loaded) {
+                cli::complain(loaded.error().message);
+                return cli::exit_prepare_settings;
+            }
+            return app::prepare(loaded->values);
+        }
         const auto* serve = std::get_if<cli::serve>(&asked);
         if (serve == nullptr) {
             return cli::run(asked);

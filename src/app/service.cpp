@@ -10,10 +10,13 @@
 #include "core/log.hpp"
 #include "core/offload.hpp"
 #include "http/server.hpp"
+#include "images/keeper.hpp"
+#include "images/proxy.hpp"
 #include "launcher/client.hpp"
 #include "net/listener.hpp"
 #include "sandbox/agent_sandbox.hpp"
 #include "sandbox/docker/builder.hpp"
+#include "sandbox/docker/image_source.hpp"
 #include "sandbox/oci/builder.hpp"
 #include "sandboxd/version.hpp"
 #include "session/registry.hpp"
@@ -142,7 +145,7 @@ private:
                                 *clock_,
                                 workers_,
                                 authority_,
-                                runtimes_of(config_),
+                                runtimes_of(config_, keeper_),
                                 {wire::parse_policy, wire::policy_text}};
         sessions_ = session::create_registry(std::move(on));
         if (auto found = co_await sessions_->start(); !found) {
@@ -159,6 +162,9 @@ private:
             }
             builder_ = std::move(*made);
         }
+        if (keeper_ && config_.prewarm) {
+            keeper_->begin_warming();
+        }
         core::log::info("backend {} ({}), state in {}", backend_.name, backend_.why, state_.path());
         for (const std::string& note : builder_->notes()) {
             core::log::warning("this host: {}", note);
@@ -174,16 +180,29 @@ private:
         if (!engine) {
             co_return engine.error();
         }
+        buildkit_ = co_await backend::has_buildkit();
+        keeper_ = make_keeper(backend::create_image_source({*engine, buildkit_, images::proxy_settings()}));
         backend::builder_options options;
         options.service_uuid = state_.uuid();
         options.executor = context_.get_executor();
         options.background = &background_;
+        options.images = keeper_;
         options.engine = std::move(*engine);
         options.may_be_local = backend_.daemon->kind == docker::transport::unix_socket;
         options.agent_program = agent_;
         options.state_directory = state_.path();
         options.factory = sandboxes::create_agent_sandbox_factory(context_.get_executor(), background_);
         co_return co_await backend::create_builder(std::move(options));
+    }
+
+    std::shared_ptr<images::keeper> make_keeper(std::shared_ptr<images::image_source> source) {
+        images::keeper_options options;
+        options.executor = context_.get_executor();
+        options.background = &background_;
+        options.source = std::move(source);
+        options.allowed = allowed_images(config_);
+        options.clock = clock_;
+        return images::create_keeper(std::move(options));
     }
 
     task<result<std::shared_ptr<sandbox_builder>>> make_oci() {
@@ -215,8 +234,8 @@ private:
             return listeners.error();
         }
         const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
-        server_ = http::create_server(api::create_handler(*sessions_, max_body, builder_->notes()), budget_,
-                                      http::limits{});
+        server_ =
+            http::create_server(api::create_handler(*sessions_, max_body, facts()), budget_, http::limits{});
         const std::string first = listeners->front()->address();
         for (auto& one : *listeners) {
             core::log::info("sandboxd {} ({}) listens on {}://{}", version(), commit(),
@@ -229,11 +248,24 @@ private:
         return {};
     }
 
+    [[nodiscard]] api::service_facts facts() const {
+        api::service_facts known;
+        known.not_enforced = builder_->notes();
+        known.buildkit = buildkit_;
+        if (keeper_) {
+            known.warming = [keeper = keeper_] { return keeper->snapshot(); };
+        }
+        return known;
+    }
+
     /// Closes the doors, lets what is under way end, takes everything down.
     task<void> stop(session::shutdown_mode mode) {
         const std::chrono::seconds grace(config_.shutdown_grace);
         if (server_) {
             co_await server_->stop(grace);
+        }
+        if (keeper_) {
+            keeper_->close(); // who waits for an image is told, and no more sandboxes come of it
         }
         if (sessions_) {
             co_await sessions_->shutdown(mode, std::max(grace, shortest_shutdown));
@@ -266,6 +298,8 @@ private:
     core::gate background_; ///< what goes on in the agents' links
     std::unique_ptr<store::session_store> store_;
     std::shared_ptr<launcher::client> launcher_;
+    std::shared_ptr<images::keeper> keeper_; ///< null with a backend that does not build images
+    bool buildkit_ = false;
     std::shared_ptr<sandbox_builder> builder_;
     std::unique_ptr<session::registry> sessions_;
     http::memory_budget budget_;

@@ -12,7 +12,7 @@ namespace {
 using std::string;
 using std::string_view;
 
-constexpr std::array<string_view, 2> command_names{"serve", "config"};
+constexpr std::array<string_view, 3> command_names{"serve", "config", "prepare"};
 constexpr std::array<string_view, 5> flag_names{"--help", "--version", "--config", "--listen", "--backend"};
 
 usage_error wrong(string text) {
@@ -123,6 +123,9 @@ command parse(std::span<const string_view> arguments) {
     }
     if (in.command_name == "config") {
         return show_config{std::move(in.with)};
+    }
+    if (in.command_name == "prepare") {
+        return prepare{std::move(in.with)};
     }
     return serve{std::move(in.with)};
 }

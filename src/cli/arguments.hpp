@@ -14,7 +14,7 @@
 
 namespace sandboxd::cli {
 
-/// What `serve` and `config` share.
+/// What `serve`, `config` and `prepare` share.
 struct options {
     std::optional<std::string> config_file;
     config::flags given;
@@ -26,16 +26,23 @@ struct serve {
 struct show_config {
     options with;
 };
+/// Makes the images of all runtimes ready, then ends (contract N10).
+struct prepare {
+    options with;
+};
 struct show_help {};
 struct show_version {};
 
-using command = std::variant<serve, show_config, show_help, show_version, usage_error, client_call>;
+using command = std::variant<serve, show_config, prepare, show_help, show_version, usage_error, client_call>;
 
 /// Exit statuses: a command line that makes no sense, settings that make none (contract 5.1).
 inline constexpr int exit_usage = 2;
 inline constexpr int exit_settings = 1;
+/// `prepare` has other ones (contract N10.1).
+inline constexpr int exit_prepare_settings = 2;
+inline constexpr int exit_not_prepared = 1;
 
-/// Reads `sandboxd [serve|config] [--config FILE] [--listen HOST:PORT] [--backend NAME] [--help]
+/// Reads `sandboxd [serve|config|prepare] [--config FILE] [--listen HOST:PORT] [--backend NAME] [--help]
 /// [--version]`, without the program's name. Options may stand before or after the command, as `--name VALUE`
 /// or `--name=VALUE`; of a repeated one the last counts. `--help` and `--version` win over everything right
 /// of them. Unknown words are usage errors that suggest the nearest.

@@ -55,7 +55,7 @@ int run(const command& what) {
                 std::fprintf(stderr, "%s\n", one.text.c_str());
                 return exit_usage;
             } else {
-                complain("serve is not a command of this function");
+                complain("serve and prepare are not commands of this function");
                 return exit_usage;
             }
         },

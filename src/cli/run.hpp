@@ -8,8 +8,8 @@ namespace sandboxd::cli {
 /// as config::load: one line that names what is wrong.
 [[nodiscard]] result<config::loaded_settings> load_settings(const options& with);
 
-/// Does everything but `serve`: prints to standard output or, for errors ("sandboxd: ..."), to standard
-/// error. The exit status. `serve` is the caller's: it must not be handed in.
+/// Does everything but `serve` and `prepare`: prints to standard output or, for errors ("sandboxd: ..."), to
+/// standard error. The exit status. `serve` and `prepare` are the caller's: they must not be handed in.
 [[nodiscard]] int run(const command& what);
 
 /// Prints "sandboxd: <message>" to standard error.

@@ -17,6 +17,7 @@ Usage: sandboxd [COMMAND] [OPTION...]
 Commands:
   serve                 run the service (the default)
   config                print the settings in force and where each came from
+  prepare               make the images of all runtimes ready (pull, build), then exit
 
 Commands for a running service (sandboxd COMMAND --help tells more):
   open                  open a session and print its id
@@ -35,6 +36,7 @@ Settings are SANDBOXD_* variables; the environment wins over the file, options w
 SANDBOXD_TOKEN or SANDBOXD_TOKEN_FILE is required. docs/configuration.md lists them all.
 
 Exit status: 0 stopped as told, 1 a setting is wrong or the service could not start, 2 the command line is wrong.
+Of prepare: 0 all images are ready, 1 some are not, 2 a setting or the command line is wrong.
 )";
 }
 

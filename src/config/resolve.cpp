@@ -207,12 +207,26 @@ result<sandbox_limits> limits_of(const ceilings& of, const std::optional<string>
     return out;
 }
 
-result<sandbox_spec> make_spec(const settings& service, const runtime_entry& entry, string session_id) {
-    const auto choice = image_of(entry);
+std::optional<runtime_definition> definition_to_build(const settings& service, const runtime_entry& entry) {
+    if (image_of(entry).what != image_choice::kind::must_be_built) {
+        return std::nullopt;
+    }
+    runtime_definition out = *entry.definition;
+    out.work_dir = service.work_dir;
+    out.run_as_uid = sandbox_user(service, entry);
+    return out;
+}
+
+result<sandbox_spec> make_spec(const settings& service, const runtime_entry& entry, string session_id,
+                               const std::optional<string>& built_image) {
+    auto choice = image_of(entry);
+    if (choice.what == image_choice::kind::must_be_built && built_image) {
+        choice = {image_choice::kind::ready, *built_image};
+    }
     if (choice.what == image_choice::kind::must_be_built) {
         return error{errc::start_failed, "the image of runtime " + in_quotes(entry.alias) +
                                              " would have to be built on " + in_quotes(choice.image) +
-                                             ", and this release does not build images"};
+                                             ", and this backend does not build images"};
     }
     if (choice.what == image_choice::kind::none || choice.image.empty()) {
         return error{errc::start_failed, "runtime " + in_quotes(entry.alias) + " names no image"};

@@ -78,9 +78,15 @@ container_environment(const runtime_entry& entry, bool unprivileged);
 [[nodiscard]] result<sandbox_limits> limits_of(const ceilings& of,
                                                const std::optional<std::string>& tmpfs_size);
 
-/// Everything a builder needs for a session of this runtime. errc::start_failed, fit for the 502, when its
-/// image would have to be built (which this release can't) or it names none.
+/// What the image of this runtime is built from, as a session runs it: with the service's work directory, and
+/// the uid (contract 4.4.2, N10.3). Nothing when it is ready or names none.
+[[nodiscard]] std::optional<runtime_definition> definition_to_build(const settings& service,
+                                                                    const runtime_entry& entry);
+
+/// Everything a builder needs for a session of this runtime; `built_image` is the tag of an image that has to
+/// be built. errc::start_failed, fit for the 502, when there is none, or the runtime names no image.
 [[nodiscard]] result<sandbox_spec> make_spec(const settings& service, const runtime_entry& entry,
-                                             std::string session_id);
+                                             std::string session_id,
+                                             const std::optional<std::string>& built_image = std::nullopt);
 
 } // namespace sandboxd::config

@@ -28,7 +28,7 @@ constexpr std::size_t longest_complaint = 4096;
 /// Attributes and file actions of one posix_spawn, freed with it.
 class spawn_plan {
 public:
-    spawn_plan() {
+    explicit spawn_plan(bool own_group) {
         ::posix_spawn_file_actions_init(&actions);
         ::posix_spawnattr_init(&attributes);
         sigset_t none;
@@ -40,7 +40,9 @@ public:
         ::sigaddset(&usual, SIGINT);
         ::posix_spawnattr_setsigmask(&attributes, &none);
         ::posix_spawnattr_setsigdefault(&attributes, &usual);
-        ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        ::posix_spawnattr_setflags(&attributes,
+                                   static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                      (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
     }
     ~spawn_plan() {
         ::posix_spawn_file_actions_destroy(&actions);
@@ -62,8 +64,8 @@ task<bool> wait_readable(int fd) {
 
 } // namespace
 
-child::child(int pid, core::unique_fd pidfd, core::unique_fd complaints)
-    : pid_(pid), pidfd_(std::move(pidfd)), complaints_(std::move(complaints)) {}
+child::child(int pid, core::unique_fd pidfd, core::unique_fd complaints, bool own_group)
+    : pid_(pid), pidfd_(std::move(pidfd)), complaints_(std::move(complaints)), own_group_(own_group) {}
 
 child::~child() {
     if (!reaped_) {
@@ -76,7 +78,7 @@ child::~child() {
 
 void child::signal(int number) const noexcept {
     // Not reaped yet, so the number is still this process.
-    ::kill(pid_, number);
+    ::kill(own_group_ ? -pid_ : pid_, number);
 }
 
 std::optional<int> child::reap() noexcept {
@@ -140,7 +142,7 @@ void child::retire(const asio::any_io_executor& executor, std::shared_ptr<child>
     });
 }
 
-result<started_program> start_program(const std::vector<std::string>& argv) {
+result<started_program> start_program(const std::vector<std::string>& argv, bool own_group) {
     std::array<int, 2> sockets{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
         return os_error("cannot make a socket pair", errno);
@@ -155,7 +157,7 @@ result<started_program> start_program(const std::vector<std::string>& argv) {
     const core::unique_fd errors(pipes[1]);
     (void)::fcntl(complaints.get(), F_SETFL, O_NONBLOCK);
 
-    spawn_plan plan;
+    spawn_plan plan(own_group);
     ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.get(), STDERR_FILENO);
@@ -172,7 +174,7 @@ result<started_program> start_program(const std::vector<std::string>& argv) {
     }
     core::unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     started_program made;
-    made.process = std::make_shared<child>(pid, std::move(pidfd), std::move(complaints));
+    made.process = std::make_shared<child>(pid, std::move(pidfd), std::move(complaints), own_group);
     made.socket = std::move(ours);
     return made;
 }

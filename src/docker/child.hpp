@@ -16,7 +16,7 @@ namespace sandboxd::docker {
 /// A program started by us (ssh, a credential helper). Destroying it kills and reaps it; nothing is left.
 class child {
 public:
-    child(int pid, core::unique_fd pidfd, core::unique_fd complaints);
+    child(int pid, core::unique_fd pidfd, core::unique_fd complaints, bool own_group);
     ~child();
     child(const child&) = delete;
     child& operator=(const child&) = delete;
@@ -42,6 +42,7 @@ private:
     int pid_;
     core::unique_fd pidfd_;
     core::unique_fd complaints_;
+    bool own_group_; ///< signals go to what it has started, too
     std::string said_;
     bool reaped_ = false;
 };
@@ -51,7 +52,9 @@ struct started_program {
     std::shared_ptr<child> process;
 };
 
-/// Starts argv[0], looked up in PATH, with our environment. errc::io when it can't be started.
-[[nodiscard]] result<started_program> start_program(const std::vector<std::string>& argv);
+/// Starts argv[0], looked up in PATH, with our environment; `own_group` for programs that start others, which
+/// are ended with them. errc::io when it can't be started.
+[[nodiscard]] result<started_program> start_program(const std::vector<std::string>& argv,
+                                                    bool own_group = false);
 
 } // namespace sandboxd::docker

@@ -115,6 +115,12 @@ struct pull_progress {
     std::optional<std::uint64_t> total;
 };
 
+struct build_request {
+    std::string tag;
+    std::string dockerfile; ///< all there is in the context
+    text_pairs arguments;   ///< build arguments: names and values
+};
+
 struct volume_details {
     std::string name;
     std::string driver;
@@ -197,6 +203,11 @@ public:
     [[nodiscard]] virtual task<answer<void>> pull(std::string reference, std::string platform,
                                                   std::function<void(const pull_progress&)> progress,
                                                   milliseconds limit) = 0;
+    /// The classic builder; containers in between are removed, also after a failure. `line` gets what the
+    /// daemon and the steps say, line by line, on an executor of the engine's. The base image is pulled by
+    /// the daemon where it is absent, without credentials: pull() it before. Errors in the daemon's words.
+    [[nodiscard]] virtual task<answer<void>>
+    build(build_request what, std::function<void(const std::string&)> line, milliseconds limit) = 0;
     /// errc::busy when in use and not `force`.
     [[nodiscard]] virtual task<answer<outcome>> remove_image(std::string reference, bool force,
                                                              milliseconds limit) = 0;

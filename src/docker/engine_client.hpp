@@ -42,6 +42,8 @@ public:
     task<answer<image_details>> inspect_image(std::string reference, milliseconds limit) override;
     task<answer<void>> pull(std::string reference, std::string platform,
                             std::function<void(const pull_progress&)> progress, milliseconds limit) override;
+    task<answer<void>> build(build_request what, std::function<void(const std::string&)> line,
+                             milliseconds limit) override;
     task<answer<outcome>> remove_image(std::string reference, bool force, milliseconds limit) override;
     task<answer<std::vector<image_summary>>> list_images(filter_list filters, milliseconds limit) override;
 
@@ -69,10 +71,12 @@ private:
     task<answer<outcome>> call_outcome(request what, milliseconds limit, bool missing_is_fine);
 
     task<answer<wait_result>> wait_now(request what, milliseconds limit);
-    task<answer<void>> pull_now(request what, std::string registry,
-                                std::function<void(const pull_progress&)> progress, milliseconds limit);
-    task<answer<void>> pull_stream(request what, std::string registry,
-                                   std::function<void(const pull_progress&)> progress, milliseconds limit);
+    /// A call whose answer is a stream of JSON objects, of which one that tells of an error makes it a
+    /// failure. `told` gets the others. Credentials for `registry` go along unless it is "".
+    task<answer<void>> stream_now(request what, std::string registry,
+                                  std::function<void(const json::object&)> told, milliseconds limit);
+    task<answer<void>> stream(request what, std::string registry,
+                              std::function<void(const json::object&)> told, milliseconds limit);
     task<void> watch_now(filter_list filters, event_sink sink);
     task<answer<void>> watch_once(filter_list filters, event_sink sink, std::shared_ptr<event_cursor> cursor,
                                   std::shared_ptr<bool> opened);

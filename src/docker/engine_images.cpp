@@ -3,6 +3,8 @@
 #include "docker/engine_client.hpp"
 #include "docker/image_ref.hpp"
 #include "docker/json_stream.hpp"
+#include "docker/line_cutter.hpp"
+#include "docker/tar.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -60,17 +62,18 @@ task<answer<image_details>> engine_client::inspect_image(std::string reference, 
     co_return found;
 }
 
-task<answer<void>> engine_client::pull_stream(request what, std::string registry,
-                                              std::function<void(const pull_progress&)> progress,
-                                              milliseconds limit) {
-    auto header = co_await registry_header(options_.config_folder, registry, options_.files);
-    if (!header) {
-        engine_error failed;
-        static_cast<error&>(failed) = header.error();
-        co_return failed;
-    }
-    if (!header->empty()) {
-        what.fields.emplace_back("X-Registry-Auth", *header);
+task<answer<void>> engine_client::stream(request what, std::string registry,
+                                         std::function<void(const json::object&)> told, milliseconds limit) {
+    if (!registry.empty()) {
+        auto header = co_await registry_header(options_.config_folder, registry, options_.files);
+        if (!header) {
+            engine_error failed;
+            static_cast<error&>(failed) = header.error();
+            co_return failed;
+        }
+        if (!header->empty()) {
+            what.fields.emplace_back("X-Registry-Auth", *header);
+        }
     }
     const std::string name = what.what;
     auto opened = co_await http_->open(std::move(what), limit);
@@ -81,8 +84,8 @@ task<answer<void>> engine_client::pull_stream(request what, std::string registry
     const auto each = [&](json::object message) {
         if (auto words = error_in(message)) {
             failure = std::move(*words);
-        } else if (progress) {
-            progress(progress_in(message));
+        } else {
+            told(message);
         }
     };
     json_stream reader;
@@ -100,14 +103,15 @@ task<answer<void>> engine_client::pull_stream(request what, std::string registry
     }
 }
 
-task<answer<void>> engine_client::pull_now(request what, std::string registry,
-                                           std::function<void(const pull_progress&)> progress,
-                                           milliseconds limit) {
-    auto work = pull_stream(std::move(what), std::move(registry), std::move(progress), limit);
+task<answer<void>> engine_client::stream_now(request what, std::string registry,
+                                             std::function<void(const json::object&)> told,
+                                             milliseconds limit) {
+    const std::string name = what.what;
+    auto work = stream(std::move(what), std::move(registry), std::move(told), limit);
     auto done = co_await core::with_timeout(std::move(work), limit);
     if (!done) {
         co_return no_answer(errc::timeout,
-                            "the image was not pulled within " + std::to_string(limit.count()) + " ms");
+                            "cannot " + name + ": not done within " + std::to_string(limit.count()) + " ms");
     }
     co_return std::move(*done);
 }
@@ -123,8 +127,40 @@ task<answer<void>> engine_client::pull(std::string reference, std::string platfo
     if (!platform.empty()) {
         to = std::move(to).with("platform", platform);
     }
-    auto work = pull_now(post("pull " + reference, to.text()), parsed->registry, std::move(progress), limit);
+    auto told = [progress = std::move(progress)](const json::object& message) {
+        if (progress) {
+            progress(progress_in(message));
+        }
+    };
+    auto work = stream_now(post("pull " + reference, to.text()), parsed->registry, std::move(told), limit);
     co_return co_await on_strand(std::move(work));
+}
+
+task<answer<void>> engine_client::build(build_request what, std::function<void(const std::string&)> line,
+                                        milliseconds limit) {
+    json::object arguments;
+    for (const auto& [name, value] : what.arguments) {
+        arguments[name] = value;
+    }
+    request asked = post("build " + what.tag, target("/build")
+                                                  .with("t", what.tag)
+                                                  .with("version", "1")
+                                                  .flag("rm", true)
+                                                  .flag("forcerm", true)
+                                                  .with("buildargs", json::serialize(arguments))
+                                                  .text());
+    asked.body = make_tar({{"Dockerfile", std::move(what.dockerfile)}});
+    asked.content_type = "application/x-tar";
+    const auto lines = std::make_shared<line_cutter>(std::move(line));
+    auto told = [lines](const json::object& message) {
+        if (const auto text = text_at(message, "stream")) {
+            lines->add(*text);
+        }
+    };
+    auto work = stream_now(std::move(asked), "", std::move(told), limit);
+    auto done = co_await on_strand(std::move(work));
+    lines->end();
+    co_return done;
 }
 
 task<answer<outcome>> engine_client::remove_image(std::string reference, bool force, milliseconds limit) {

@@ -108,6 +108,15 @@ void add_policy_models(schema_book& book) {
          {"not_enforced", "What this host can't enforce, a sentence each."},
          {"overridden", "The fields that `PUT /policy` has set."}});
     add_changes(book);
+    book.add<wire::warming_image>(
+        "WarmingImage", answer, "A runtime whose image is being made ready.",
+        {{"runtime", "Its alias."},
+         {"state", "What is done about it.",
+          R"({"enum":["queued","looking","pulling","building","waiting"]})"},
+         {"done", "Steps or layers that are done; null where they can't be counted.", R"({"minimum":0})"},
+         {"total", "Of how many.", R"({"minimum":0})"},
+         {"attempt", "The first, or a later one.", R"({"minimum":1})"},
+         {"seconds", "In this state.", R"({"minimum":0})"}});
     book.add<wire::service_health>(
         "ServiceHealth", answer, "How the service is.",
         {{"status", "`ok` whenever it answers.", R"({"enum":["ok"]})"},
@@ -116,7 +125,8 @@ void add_policy_models(schema_book& book) {
          {"open_sessions", "Open ones, sleeping ones included.", R"({"minimum":0})"},
          {"open_limit", open},
          {"runtimes", "The allowed aliases, sorted."},
-         {"degraded", "Why sandboxes can't be opened or closed now; null: they can."}});
+         {"degraded", "Why sandboxes can't be opened or closed now; null: they can."},
+         {"warming", "Images that are being made ready; empty when none is."}});
     book.add<wire::service_index>("ServiceIndex", answer, "Where to begin.",
                                   {{"service", "`sandboxd`."},
                                    {"health", "As `GET /healthz` answers."},

@@ -231,6 +231,11 @@ result<void> state_directory::read_identity() {
     return {};
 }
 
+std::optional<std::string> state_directory::remembered_backend(const std::string& path) {
+    const auto read = read_small(path + "/backend", false);
+    return read && *read ? std::optional(without_newline(**read)) : std::nullopt;
+}
+
 result<void> state_directory::remember_backend(const std::string& name) {
     if (backend_ == name) {
         return {};

@@ -25,6 +25,10 @@ public:
     [[nodiscard]] static result<std::unique_ptr<state_directory>>
     open(std::string path, std::chrono::milliseconds patience = std::chrono::seconds(15));
 
+    /// The backend that was chosen in that directory, without opening it: a service may be using it. Nothing
+    /// when there is none, or it can't be read.
+    [[nodiscard]] static std::optional<std::string> remembered_backend(const std::string& path);
+
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
     [[nodiscard]] const std::array<unsigned char, 32>& token_key() const noexcept { return key_; }

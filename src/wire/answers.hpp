@@ -171,6 +171,23 @@ struct service_policy {
     }
 };
 
+/// Ours: a runtime whose image is being made ready.
+struct warming_image {
+    std::string runtime; ///< alias
+    std::string state;   ///< queued, looking, pulling, building or waiting (for the next attempt)
+    std::optional<std::int64_t> done; ///< steps or layers, where they can be counted
+    std::optional<std::int64_t> total;
+    std::int64_t attempt = 1;
+    std::int64_t seconds = 0; ///< in this state
+
+    static constexpr auto fields() {
+        using m = warming_image;
+        return std::tuple{optional("runtime", &m::runtime), optional("state", &m::state),
+                          optional("done", &m::done),       optional("total", &m::total),
+                          optional("attempt", &m::attempt), optional("seconds", &m::seconds)};
+    }
+};
+
 /// Contract 1.3.2.
 struct service_health {
     std::string status = "ok";
@@ -180,6 +197,7 @@ struct service_health {
     std::optional<std::int64_t> open_limit;
     std::vector<std::string> runtimes;   ///< sorted aliases
     std::optional<std::string> degraded; ///< ours: why sandboxes can't be opened or closed now
+    std::vector<warming_image> warming;  ///< ours: empty when all images are as ready as they get
 
     static constexpr auto fields() {
         using m = service_health;
@@ -187,7 +205,7 @@ struct service_health {
             optional("status", &m::status),         optional("sessions", &m::sessions),
             optional("limit", &m::limit),           optional("open_sessions", &m::open_sessions),
             optional("open_limit", &m::open_limit), optional("runtimes", &m::runtimes),
-            optional("degraded", &m::degraded)};
+            optional("degraded", &m::degraded),     optional("warming", &m::warming)};
     }
 };
 

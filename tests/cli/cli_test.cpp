@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_settings_in_force) {
     BOOST_TEST(line_of(text, "network_mode") == "network_mode             default      none");
     BOOST_TEST(line_of(text, "uid_range") == "uid_range                default      0x10000000-0x6FFFFFFF");
     BOOST_TEST(line_of(text, "io_threads") == "io_threads               default      4");
-    BOOST_TEST(line_of(text, "prewarm") == "prewarm                  default      true  [not yet in effect]");
+    BOOST_TEST(line_of(text, "prewarm") == "prewarm                  default      true");
     BOOST_TEST(line_of(text, "state_dir") ==
                "state_dir                default      /h/.local/state/sandboxd");
     std::size_t lines = 0;

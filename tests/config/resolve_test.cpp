@@ -176,7 +176,17 @@ BOOST_AUTO_TEST_CASE(a_sandboxs_spec) {
     BOOST_TEST((refused.error().code == errc::start_failed));
     BOOST_TEST(refused.error().message ==
                "the image of runtime 'coding' would have to be built on 'python:3.12-slim', "
-               "and this release does not build images");
+               "and this backend does not build images");
+    const auto tagged = make_spec(got, got.runtimes[2], "s-4", "repo:coding-1");
+    BOOST_TEST(tagged->image == "repo:coding-1");
+    BOOST_TEST((tagged->uid == 1000U));
+    const auto definition = definition_to_build(got, got.runtimes[2]);
+    BOOST_REQUIRE(definition.has_value());
+    BOOST_TEST(definition->name == "coding");
+    BOOST_TEST(definition->work_dir == "/workspace");
+    BOOST_TEST((definition->run_as_uid == 1000U));
+    BOOST_TEST(!definition_to_build(got, got.runtimes[0]).has_value());
+    BOOST_TEST(!definition_to_build(got, got.runtimes[1]).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(catalogues) {

@@ -20,14 +20,14 @@ AREAS = {
 }
 MISSING = {"N": "9 15-19 28 29 39 47-49 59 71-79 105-109"}
 
-IMAGES = "images, builds and catalogues: not there yet"
+IMAGES = "tests/service/test_docker_images.py: a daemon that builds and pulls, and may fail first"
 SANDBOXES = "one kind of sandbox here, always asynchronous: the lines on operations, usage, purge and reuse cover it"
 EMBEDDING = "needs a sandbox of one's own: the embedding interface, not there yet"
 
 ELSEWHERE = {
     "8.1": {
-        "163-168": IMAGES, "169-171": "tests/config, per-runtime ceilings; shown by 8.2 line 3", "172 173": IMAGES,
-        "174": IMAGES, "176": IMAGES, "190-192 195 196": IMAGES, "272": IMAGES,
+        "169-171": "tests/config, per-runtime ceilings; shown by 8.2 line 3", "172 173": IMAGES,
+        "190-192 195 196": IMAGES, "272": IMAGES,
         "233": "the test of 231", "266-270": SANDBOXES,
         "275": "the service tests start as root, which may always chown",
         "283-285": "the client's own behaviour",

@@ -49,6 +49,54 @@ BOOST_FIXTURE_TEST_CASE(a_pull_tells_its_progress, with_fake) {
     BOOST_TEST(request.fields.count("x-registry-auth") == 0U);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_build_sends_its_dockerfile_and_tells_lines, with_fake) {
+    fake.on("POST /build", [](const auto&, const auto& to) {
+        to.send_split(chunked +
+                          chunk(R"({"stream":"Step 1/2 : FROM box"})"
+                                R"({"stream":"\n"}{"stream":" ---\u003e 01\n"})") +
+                          chunk(R"({"stream":"\u001b[91mred\u001b[0m\r\ntwo\nthr"}{"stream":"ee"})") +
+                          chunk(R"({"aux":{"ID":"sha256:1"}})") + "0\r\n\r\n",
+                      9);
+        return true;
+    });
+    std::vector<std::string> told;
+    docker::build_request what{"repo:tag", "FROM box\nRUN true", {{"HTTP_PROXY", "http://p:1/?a&b"}}};
+    const auto each = [&](const std::string& line) { told.push_back(line); };
+    BOOST_TEST(get(connect().build(std::move(what), each, 5s)).has_value());
+    const std::vector<std::string> expected{"Step 1/2 : FROM box", " ---> 01", "red", "two", "three"};
+    BOOST_TEST(told == expected, boost::test_tools::per_element());
+    const auto request = fake.seen("/build").at(0);
+    BOOST_TEST(request.target == "/v1.41/build?t=repo%3Atag&version=1&rm=1&forcerm=1&buildargs="
+                                 "%7B%22HTTP_PROXY%22%3A%22http%3A%2F%2Fp%3A1%2F%3Fa%26b%22%7D");
+    BOOST_TEST(request.fields.at("content-type") == "application/x-tar");
+    BOOST_TEST(request.body.substr(0, 10) == "Dockerfile");
+    BOOST_TEST(request.body.substr(512, 17) == "FROM box\nRUN true");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_fails_fails_the_build_and_a_cut_build_too, with_fake) {
+    fake.on("POST /build", [](const seen_request& request, const fake_connection& to) {
+        if (request.target.find("t=cut") != std::string::npos) {
+            to.send(chunked + chunk("{\"stream\":\"x\\n\"}") + chunk("{\"stream\""));
+            return false;
+        }
+        to.send(
+            chunked +
+            chunk(
+                R"({"stream":"last words"}{"errorDetail":{"code":3,"message":"returned a non-zero code: 3"},)"
+                R"("error":"returned a non-zero code: 3"})") +
+            "0\r\n\r\n");
+        return true;
+    });
+    std::string told;
+    const auto each = [&](const std::string& line) { told += line; };
+    docker::build_request bad{"bad", "FROM box", {}};
+    const auto failed = get(connect().build(std::move(bad), each, 5s)).error();
+    BOOST_TEST(failed.message == "cannot build bad: returned a non-zero code: 3");
+    BOOST_TEST(told == "last words");
+    docker::build_request cut{"cut", "FROM box", {}};
+    BOOST_TEST(code(get(connect().build(std::move(cut), {}, 5s)).error()) == code(errc::protocol));
+}
+
 // hard-cases B6 09
 BOOST_FIXTURE_TEST_CASE(a_late_failure_of_a_pull_is_a_failure, with_fake) {
     fake.on("POST /images/create", [](const auto&, const auto& to) {

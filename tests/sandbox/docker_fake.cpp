@@ -275,12 +275,43 @@ task<answer<void>> fake_daemon::pull(std::string reference, std::string,
     co_return answer<void>();
 }
 
-task<answer<outcome>> fake_daemon::remove_image(std::string, bool, milliseconds) {
+task<answer<void>> fake_daemon::build(build_request what, std::function<void(const std::string&)> line,
+                                      milliseconds) {
+    if (auto ok = begin("build"); !ok) {
+        co_return ok.error();
+    }
+    builds.push_back(what);
+    co_await core::sleep_for(milliseconds(20)); // the others come meanwhile
+    line("Step 1/2 : FROM debian");
+    line(" ---> 0123456789ab");
+    line("Step 2/2 : RUN something");
+    line("it says a word");
+    if (!build_errors.empty()) {
+        auto failed = build_errors.front();
+        build_errors.pop_front();
+        co_return failed;
+    }
+    add_image(what.tag);
+    co_return answer<void>();
+}
+
+task<answer<outcome>> fake_daemon::remove_image(std::string reference, bool, milliseconds) {
+    if (auto ok = begin("remove_image"); !ok) {
+        co_return ok.error();
+    }
+    if (used.contains(reference)) {
+        co_return daemon_says(409, "image is being used by a container");
+    }
+    images.erase(reference);
     co_return outcome::done;
 }
 
 task<answer<std::vector<image_summary>>> fake_daemon::list_images(filter_list, milliseconds) {
-    co_return std::vector<image_summary>();
+    std::vector<image_summary> all;
+    for (const auto& [name, details] : images) {
+        all.push_back({details.id, {name}, std::nullopt});
+    }
+    co_return all;
 }
 
 task<answer<volume_details>> fake_daemon::create_volume(std::string name, text_pairs labels, milliseconds) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ public:
     std::vector<docker::exec_spec> execs;
     std::vector<net::stream_ptr> agents; ///< the agents' ends of attached and exec'd streams
     int pulls = 0;
+    std::vector<docker::build_request> builds;
     bool watched = false; ///< somebody follows the events
 
     // How it fails.
@@ -44,6 +46,8 @@ public:
     std::deque<docker::engine_error> start_errors; ///< of the next starts
     std::deque<docker::engine_error> create_errors;
     std::optional<docker::engine_error> pull_error;
+    std::deque<docker::engine_error> build_errors; ///< of the next builds
+    std::set<std::string> used;                    ///< images that can't be removed
     bool creates_late = false; ///< a create that fails has made the container all the same
 
     void add_image(const std::string& name, std::vector<std::string> entrypoint = {});
@@ -88,7 +92,10 @@ public:
     task<docker::answer<void>> pull(std::string reference, std::string,
                                     std::function<void(const docker::pull_progress&)> progress,
                                     std::chrono::milliseconds) override;
-    task<docker::answer<docker::outcome>> remove_image(std::string, bool, std::chrono::milliseconds) override;
+    task<docker::answer<void>> build(docker::build_request what, std::function<void(const std::string&)> line,
+                                     std::chrono::milliseconds) override;
+    task<docker::answer<docker::outcome>> remove_image(std::string reference, bool,
+                                                       std::chrono::milliseconds) override;
     task<docker::answer<std::vector<docker::image_summary>>> list_images(docker::filter_list,
                                                                          std::chrono::milliseconds) override;
     task<docker::answer<docker::volume_details>> create_volume(std::string name, docker::text_pairs labels,

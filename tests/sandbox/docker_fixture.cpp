@@ -2,6 +2,7 @@
 
 #include "core/deadline.hpp"
 #include "core/random.hpp"
+#include "sandbox/docker/image_source.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -48,6 +49,7 @@ docker_fixture::docker_fixture()
 
 docker_fixture::~docker_fixture() {
     builder.reset();
+    keeper->close();
     background.close();
     test::run(context, background.drained());
     std::filesystem::remove_all(state);
@@ -59,6 +61,13 @@ void docker_fixture::make_builder() {
     options.executor = context.get_executor();
     options.background = &background;
     options.engine = daemon;
+    images::keeper_options images;
+    images.executor = context.get_executor();
+    images.background = &background;
+    images.source =
+        sandboxes::docker_backend::create_image_source({daemon, false, {{"HTTP_PROXY", "http://p"}}});
+    keeper = images::create_keeper(std::move(images));
+    options.images = keeper;
     options.agent_program = agent;
     options.state_directory = state;
     options.look_every = std::chrono::milliseconds(20);

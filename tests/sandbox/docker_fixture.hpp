@@ -42,6 +42,7 @@ struct docker_fixture {
     std::shared_ptr<fake_daemon> daemon = std::make_shared<fake_daemon>(context.get_executor());
     std::string state; ///< directory
     std::string agent; ///< a file that stands for the agent
+    std::shared_ptr<images::keeper> keeper;
     std::shared_ptr<sandbox_builder> builder;
     std::optional<error> factory_error; ///< of the next agent
 

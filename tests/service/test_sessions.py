@@ -53,7 +53,7 @@ def test_1_3_1_what_the_index_lists_is_routed(service):
 
 def test_1_3_2_health(services):
     service = services(max_sessions=7, max_open_sessions=9)
-    expected = {"status": "ok", "degraded": None, "sessions": 0, "limit": 7, "open_sessions": 0, "open_limit": 9,
+    expected = {"status": "ok", "degraded": None, "warming": [], "sessions": 0, "limit": 7, "open_sessions": 0, "open_limit": 9,
                 "runtimes": ["box", "host", "scratch"]}
     assert service.request("GET", "/healthz", token=None).json() == expected
     with service.open():

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(answers_hold_every_field) {
     health.runtimes = {"coding", "node"};
     BOOST_TEST(
         to_json(health) ==
-        R"({"status":"ok","sessions":0,"limit":20,"open_sessions":0,"open_limit":null,"runtimes":["coding","node"],"degraded":null})");
+        R"({"status":"ok","sessions":0,"limit":20,"open_sessions":0,"open_limit":null,"runtimes":["coding","node"],"degraded":null,"warming":[]})");
     service_index index;
     index.health = health;
     index.endpoints = {"/healthz"};

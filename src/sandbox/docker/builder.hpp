@@ -5,6 +5,7 @@
 
 #include "core/gate.hpp"
 #include "docker/engine.hpp"
+#include "images/keeper.hpp"
 #include "sandbox/sandbox_host.hpp"
 #include "sandboxd/sandbox.hpp"
 
@@ -25,7 +26,7 @@ struct builder_options {
     std::string agent_program;   ///< file of our own agent
     std::string state_directory; ///< sockets that agents dial lie below it
     agent_sandbox_factory factory;
-    std::chrono::milliseconds pull_limit = std::chrono::minutes(15);
+    std::shared_ptr<images::keeper> images;                         ///< makes absent images ready
     std::chrono::milliseconds look_every = std::chrono::seconds(5); ///< whether the daemon answers
     std::chrono::milliseconds start_limit = std::chrono::seconds(60);
 };

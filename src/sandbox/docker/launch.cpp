@@ -256,7 +256,7 @@ task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
 task<result<std::shared_ptr<sandbox>>> launch(std::shared_ptr<workshop> in, sandbox_spec spec,
                                               std::string slot) {
     order of;
-    auto image = co_await find_image(in->options.engine, in->pulls, spec.image, in->options.pull_limit);
+    auto image = co_await find_image(in->options.engine, in->options.images, spec.image);
     if (!image) {
         co_return image.error();
     }

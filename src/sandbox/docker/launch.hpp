@@ -19,7 +19,6 @@ struct workshop {
     builder_options options;
     std::shared_ptr<daemon_watch> watch;
     std::shared_ptr<agent_volume> agents;
-    std::shared_ptr<turns> pulls = std::make_shared<turns>();
     launcher::cgroup_layout cgroups;
     std::atomic<bool> protect_agents{true};  ///< negative out-of-memory scores can be given
     std::atomic<std::int64_t> open_files{0}; ///< hard limit for containers

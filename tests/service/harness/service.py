@@ -38,7 +38,7 @@ class Service:
         self.token = settings.pop("token", secrets.token_hex(16))
         self.backend = settings.pop("backend", "oci")
         self.extra = settings.pop("environment", {})  # beside the settings: DOCKER_HOST
-        self.settings = {"runtimes": "host=host", "on_shutdown": "stop", "max_sessions": 200, **settings}
+        self.settings = {"runtimes": "host=host", "on_shutdown": "stop", "max_sessions": 200, "prewarm": 0, **settings}
         self.port = free_port()
         self.process = None
         self.before = leftovers.snapshot()

@@ -1,0 +1,130 @@
+#include "app/prepare.hpp"
+
+#include "app/backend.hpp"
+#include "app/runtimes.hpp"
+#include "app/signals.hpp"
+#include "cli/run.hpp"
+#include "core/gate.hpp"
+#include "core/log.hpp"
+#include "docker/engine.hpp"
+#include "images/keeper.hpp"
+#include "images/proxy.hpp"
+#include "sandbox/docker/image_source.hpp"
+#include "store/state_directory.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sandboxd::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::uint32_t attempts = 3; // a deploy can wait, a session should not have to
+using source_pointer = std::shared_ptr<images::image_source>;
+
+task<result<source_pointer>> docker_source(docker::endpoint where, asio::any_io_executor executor) {
+    docker::engine_options how;
+    how.config_folder = docker::config_folder(docker::process_environment());
+    auto engine = docker::create_engine(executor, where, std::move(how));
+    if (!engine) {
+        co_return engine.error();
+    }
+    const bool buildkit = co_await sandboxes::docker_backend::has_buildkit();
+    co_return sandboxes::docker_backend::create_image_source(
+        {std::move(*engine), buildkit, images::proxy_settings()});
+}
+
+/// The aliases that are not ready: those that can't be built at all among them.
+task<std::vector<std::string>> make_ready(const settings& config, source_pointer source,
+                                          asio::any_io_executor executor, core::gate& background) {
+    images::keeper_options options;
+    options.executor = executor;
+    options.background = &background;
+    options.source = std::move(source);
+    options.allowed = allowed_images(config);
+    std::vector<std::string> failed;
+    for (const auto& entry : config.runtimes) {
+        bool known = false;
+        for (const auto& one : options.allowed) {
+            known = known || one.alias == entry.alias;
+        }
+        if (!known) {
+            failed.push_back(entry.alias);
+        }
+    }
+    const auto keeper = images::create_keeper(std::move(options));
+    for (auto& alias : co_await keeper->warm(attempts)) {
+        failed.push_back(std::move(alias));
+    }
+    keeper->close();
+    background.close();
+    co_await background.drained();
+    co_return failed;
+}
+
+task<result<std::vector<std::string>>> live(const settings& config, backend_choice backend,
+                                            core::gate& background) {
+    const auto executor = co_await asio::this_coro::executor;
+    if (!backend.daemon) {
+        co_return error{errc::unsupported, "prepare works with the docker backend only"};
+    }
+    auto source = co_await docker_source(*backend.daemon, executor);
+    if (!source) {
+        co_return source.error();
+    }
+    co_return co_await make_ready(config, std::move(*source), executor, background);
+}
+
+int tell(const result<std::vector<std::string>>& failed) {
+    if (!failed) {
+        cli::complain(failed.error().message);
+        return cli::exit_not_prepared;
+    }
+    if (failed->empty()) {
+        return EXIT_SUCCESS;
+    }
+    std::string names;
+    for (const auto& one : *failed) {
+        names += (names.empty() ? "" : ", ") + one;
+    }
+    cli::complain("Not prepared: " + names +
+                  ". The service tries again when a session asks, which then waits.");
+    return cli::exit_not_prepared;
+}
+
+} // namespace
+
+int prepare(const settings& config) {
+    core::log::set_level(config.log_level);
+    core::log::set_format(config.log_format);
+    ignore_broken_pipes();
+    auto backend = choose_backend(config, store::state_directory::remembered_backend(config.state_dir));
+    if (!backend) {
+        cli::complain(backend.error().message);
+        return cli::exit_not_prepared;
+    }
+    asio::io_context context(1);
+    core::gate background;
+    result<std::vector<std::string>> failed = error{errc::internal, "prepare did not end"};
+    asio::co_spawn(asio::make_strand(context), live(config, std::move(*backend), background),
+                   [&](const std::exception_ptr& thrown, result<std::vector<std::string>> answer) {
+                       if (thrown) {
+                           std::rethrow_exception(thrown);
+                       }
+                       failed = std::move(answer);
+                       context.stop();
+                   });
+    context.run();
+    return tell(failed);
+}
+
+} // namespace sandboxd::app
