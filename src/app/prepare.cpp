@@ -1,6 +1,8 @@
 #include "app/prepare.hpp"
 
+#include "app/agent_path.hpp"
 #include "app/backend.hpp"
+#include "app/oci_parts.hpp"
 #include "app/runtimes.hpp"
 #include "app/signals.hpp"
 #include "cli/run.hpp"
@@ -21,6 +23,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace sandboxd::app {
 
@@ -71,11 +75,47 @@ task<std::vector<std::string>> make_ready(const settings& config, source_pointer
     co_return failed;
 }
 
-task<result<std::vector<std::string>>> live(const settings& config, backend_choice backend,
+/// The launcher that an oci backend works through, of a state directory that no service uses.
+struct oci_half {
+    std::unique_ptr<store::state_directory> state;
+    core::unique_fd socket;
+};
+
+result<oci_half> open_oci(const settings& config) {
+    auto state = store::state_directory::open(config.state_dir, std::chrono::milliseconds(0));
+    if (!state) {
+        auto failure = state.error();
+        if (failure.code == errc::unavailable) {
+            failure.message += " (a service that runs prepares its runtimes by itself)";
+        }
+        return failure;
+    }
+    auto agent = find_agent();
+    if (!agent) {
+        return agent.error();
+    }
+    auto socket = start_launcher(*agent, config, **state, {::geteuid(), ::getegid(), {}});
+    if (!socket) {
+        return socket.error();
+    }
+    return oci_half{std::move(*state), std::move(*socket)};
+}
+
+task<result<std::vector<std::string>>> live_oci(const settings& config, oci_half& parts,
+                                                core::gate& background) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto launcher = launcher::create_client(executor, std::move(parts.socket));
+    auto failed = co_await make_ready(
+        config, create_oci_images(parts.state->uuid(), executor, background, launcher), executor, background);
+    co_await launcher->close();
+    co_return failed;
+}
+
+task<result<std::vector<std::string>>> live(const settings& config, backend_choice backend, oci_half& oci,
                                             core::gate& background) {
     const auto executor = co_await asio::this_coro::executor;
     if (!backend.daemon) {
-        co_return error{errc::unsupported, "prepare works with the docker backend only"};
+        co_return co_await live_oci(config, oci, background);
     }
     auto source = co_await docker_source(*backend.daemon, executor);
     if (!source) {
@@ -112,10 +152,19 @@ int prepare(const settings& config) {
         cli::complain(backend.error().message);
         return cli::exit_not_prepared;
     }
+    oci_half oci;
+    if (!backend->daemon) {
+        auto opened = open_oci(config); // forks, so before there are threads
+        if (!opened) {
+            cli::complain(opened.error().message);
+            return cli::exit_not_prepared;
+        }
+        oci = std::move(*opened);
+    }
     asio::io_context context(1);
     core::gate background;
     result<std::vector<std::string>> failed = error{errc::internal, "prepare did not end"};
-    asio::co_spawn(asio::make_strand(context), live(config, std::move(*backend), background),
+    asio::co_spawn(asio::make_strand(context), live(config, std::move(*backend), oci, background),
                    [&](const std::exception_ptr& thrown, result<std::vector<std::string>> answer) {
                        if (thrown) {
                            std::rethrow_exception(thrown);

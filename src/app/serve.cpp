@@ -2,12 +2,12 @@
 
 #include "app/agent_path.hpp"
 #include "app/backend.hpp"
+#include "app/oci_parts.hpp"
 #include "app/privileges.hpp"
 #include "app/service.hpp"
 #include "app/signals.hpp"
 #include "cli/run.hpp"
 #include "core/log.hpp"
-#include "launcher/server.hpp"
 #include "store/state_directory.hpp"
 
 #include <cstdlib>
@@ -20,19 +20,6 @@
 namespace sandboxd::app {
 
 namespace {
-
-result<core::unique_fd> start_launcher(const std::string& agent, const settings& config,
-                                       const store::state_directory& state, const account& service) {
-    launcher::launcher_options options;
-    options.state_dir = state.path();
-    options.service_uuid = state.uuid();
-    options.agent_path = agent;
-    options.uid_range = {config.uid_range.first, config.uid_range.second};
-    options.service_uid = service.uid;
-    options.service_gid = service.gid;
-    options.lock = state.lock();
-    return launcher::start(options);
-}
 
 result<void> prepare_and_run(const settings& config) {
     account service{::geteuid(), ::getegid(), {}};

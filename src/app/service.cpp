@@ -1,6 +1,7 @@
 #include "app/service.hpp"
 
 #include "api/routes.hpp"
+#include "app/oci_parts.hpp"
 #include "app/runtimes.hpp"
 #include "app/signals.hpp"
 #include "auth/tokens.hpp"
@@ -211,6 +212,9 @@ private:
         options.service_uuid = state_.uuid();
         options.executor = context_.get_executor();
         options.launcher = launcher_;
+        keeper_ =
+            make_keeper(create_oci_images(state_.uuid(), context_.get_executor(), background_, launcher_));
+        options.images = keeper_;
         options.factory = sandboxes::create_agent_sandbox_factory(context_.get_executor(), background_);
         if (config_.sandbox_uid) {
             options.workspace_uid = static_cast<std::uint32_t>(*config_.sandbox_uid);
@@ -298,7 +302,7 @@ private:
     core::gate background_; ///< what goes on in the agents' links
     std::unique_ptr<store::session_store> store_;
     std::shared_ptr<launcher::client> launcher_;
-    std::shared_ptr<images::keeper> keeper_; ///< null with a backend that does not build images
+    std::shared_ptr<images::keeper> keeper_;
     bool buildkit_ = false;
     std::shared_ptr<sandbox_builder> builder_;
     std::unique_ptr<session::registry> sessions_;

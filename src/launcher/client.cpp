@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr auto attach_deadline = 10s;
 constexpr auto remove_deadline = 30s;
 constexpr auto list_deadline = 10s;
-constexpr auto import_deadline = 1h;
+constexpr auto forget_deadline = 60s;
 constexpr auto probe_deadline = 30s;
 constexpr auto overrun = 40s; ///< the launcher ends a worker 30 s after its deadline
 
@@ -42,6 +42,7 @@ struct reply {
 struct pending {
     core::shared_event answered;
     std::optional<reply> answer; ///< written once, before `answered` is set
+    progress_line tell;
 };
 
 error gone() {
@@ -96,11 +97,30 @@ public:
         }
     }
 
-    task<result<std::string>> import(std::string reference) override {
-        import_image request{std::move(reference)};
-        auto got = co_await call(std::move(request), import_deadline);
-        auto image = take<image_info>(std::move(got));
-        co_return image ? result<std::string>(std::move(image->key)) : result<std::string>(image.error());
+    task<result<image_info>> import(import_image request, progress_line tell,
+                                    std::chrono::milliseconds deadline) override {
+        auto got = co_await call(std::move(request), deadline, std::move(tell));
+        co_return take<image_info>(std::move(got));
+    }
+
+    task<result<image_info>> keep(keep_image request, std::chrono::milliseconds deadline) override {
+        auto got = co_await call(std::move(request), deadline);
+        co_return take<image_info>(std::move(got));
+    }
+
+    task<result<std::vector<std::string>>> images() override {
+        auto got = co_await call(list_images{}, list_deadline);
+        auto names = take<image_names>(std::move(got));
+        if (!names) {
+            co_return names.error();
+        }
+        co_return std::move(names->references);
+    }
+
+    task<result<void>> forget(std::vector<std::string> references) override {
+        auto got = co_await call(forget_images{std::move(references)}, forget_deadline);
+        auto body = take<done>(std::move(got));
+        co_return body ? result<void>() : result<void>(body.error());
     }
 
     task<result<host_features>> probe() override {
@@ -122,13 +142,14 @@ public:
 
 private:
     /// A failure on the way is an answer too.
-    task<reply> call(request_body body, std::chrono::milliseconds deadline) {
+    task<reply> call(request_body body, std::chrono::milliseconds deadline, progress_line tell = {}) {
         const auto self = shared_from_this();
         request message;
         message.id = ++last_id_;
         message.deadline = deadline;
         message.body = std::move(body);
         auto waiting = std::make_shared<pending>();
+        waiting->tell = std::move(tell);
         {
             const std::lock_guard lock(mutex_);
             if (closed_) {
@@ -138,11 +159,11 @@ private:
         }
         const auto text = encode(message);
         if (auto sent = co_await send(text); !sent) {
-            forget(message.id);
+            drop(message.id);
             co_return reply{sent.error(), {}};
         }
         const bool in_time = co_await waiting->answered.wait_for(deadline + overrun);
-        forget(message.id);
+        drop(message.id);
         if (!in_time) {
             co_return reply{error{errc::timeout, "the launcher does not answer"}, {}};
         }
@@ -212,7 +233,7 @@ private:
 
     void deliver(answer message, std::vector<core::unique_fd> descriptors) {
         if (const auto* line = std::get_if<progress>(&message.body)) {
-            core::log::info("{}", line->text);
+            tell(message.id, line->text);
             return;
         }
         std::shared_ptr<pending> waiting;
@@ -229,7 +250,21 @@ private:
         waiting->answered.set();
     }
 
-    void forget(std::uint64_t id) {
+    void tell(std::uint64_t id, const std::string& line) {
+        std::shared_ptr<pending> waiting;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = pending_.find(id);
+            waiting = found == pending_.end() ? nullptr : found->second;
+        }
+        if (waiting && waiting->tell) {
+            waiting->tell(line);
+        } else {
+            core::log::info("{}", line);
+        }
+    }
+
+    void drop(std::uint64_t id) {
         const std::lock_guard lock(mutex_);
         pending_.erase(id);
     }

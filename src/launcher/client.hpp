@@ -8,6 +8,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,12 @@ struct live_sandbox {
     core::unique_fd pidfd;  ///< readable once its first process has ended
     core::unique_fd socket; ///< O_PATH of the agent's socket: connect to /proc/self/fd/<it>
 };
+
+/// Called on the client's own executor.
+using progress_line = std::function<void(const std::string&)>;
+
+/// More than any image takes that is there already.
+inline constexpr std::chrono::milliseconds import_deadline = std::chrono::hours(1);
 
 /// The service's end of the launcher. Safe to use from any executor, any number of requests at a time. A
 /// request whose awaiting coroutine is cancelled goes on in the launcher; its answer is dropped.
@@ -37,8 +44,14 @@ public:
     [[nodiscard]] virtual task<result<void>> stop(std::string slot) = 0;
     /// All slots of the state directory.
     [[nodiscard]] virtual task<result<std::vector<std::string>>> list() = 0;
-    /// The image's key for start_sandbox. Progress goes to the log.
-    [[nodiscard]] virtual task<result<std::string>> import(std::string reference) = 0;
+    /// The image's key for start_sandbox. Progress goes to `tell`, to the log where that is empty.
+    [[nodiscard]] virtual task<result<image_info>> import(import_image request, progress_line tell,
+                                                          std::chrono::milliseconds deadline) = 0;
+    [[nodiscard]] virtual task<result<image_info>> keep(keep_image request,
+                                                        std::chrono::milliseconds deadline) = 0;
+    /// Names of images, at most images_page of them.
+    [[nodiscard]] virtual task<result<std::vector<std::string>>> images() = 0;
+    [[nodiscard]] virtual task<result<void>> forget(std::vector<std::string> references) = 0;
     [[nodiscard]] virtual task<result<host_features>> probe() = 0;
 
     /// Set once the launcher has left, whether by close() or because it was killed; nothing can be started

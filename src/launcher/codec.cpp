@@ -84,12 +84,25 @@ json::object encode_body(const request_body& body) {
             put(into, "uid", r.uid);
             put(into, "workspace_uid", r.workspace_uid);
             into["keep"] = static_cast<std::uint64_t>(r.keep);
+            into["network"] = r.network ? 1 : 0;
+            into["run_entrypoint"] = r.run_entrypoint ? 1 : 0;
         },
         [&](const attach_sandbox& r) { into = {{"kind", "attach"}, {"slot", r.slot}}; },
         [&](const remove_slot& r) { into = {{"kind", "remove"}, {"slot", r.slot}}; },
         [&](const stop_slot& r) { into = {{"kind", "stop"}, {"slot", r.slot}}; },
         [&](const list_slots& r) { into = {{"kind", "list"}, {"after", r.after}}; },
-        [&](const import_image& r) { into = {{"kind", "import"}, {"reference", r.reference}}; },
+        [&](const import_image& r) {
+            into = {
+                {"kind", "import"}, {"reference", r.reference}, {"fetch", r.fetch ? 1 : 0}, {"auth", r.auth}};
+        },
+        [&](const keep_image& r) {
+            into = {
+                {"kind", "keep_image"}, {"slot", r.slot}, {"reference", r.reference}, {"config", r.config}};
+        },
+        [&](const list_images&) { into = {{"kind", "list_images"}}; },
+        [&](const forget_images& r) {
+            into = {{"kind", "forget_images"}, {"references", texts(r.references)}};
+        },
         [&](const probe_host&) { into = {{"kind", "probe"}}; },
     };
     std::visit(write, body);
@@ -112,7 +125,8 @@ json::object encode_body(const answer_body& body) {
             }
         },
         [&](const slot_list& a) { into = {{"kind", "slots"}, {"slots", texts(a.slots)}}; },
-        [&](const image_info& a) { into = {{"kind", "image"}, {"key", a.key}}; },
+        [&](const image_info& a) { into = {{"kind", "image"}, {"key", a.key}, {"config", a.config}}; },
+        [&](const image_names& a) { into = {{"kind", "image_names"}, {"references", texts(a.references)}}; },
         [&](const host_features& a) {
             into = {{"kind", "features"}, {"notes", texts(a.notes)}};
             put(into, "fatal", a.fatal);
@@ -148,6 +162,24 @@ start_sandbox get_start(field_reader& from) {
     r.uid = get_id(from, "uid");
     r.workspace_uid = get_id(from, "workspace_uid");
     r.keep = static_cast<keeping>(from.number("keep", static_cast<std::uint64_t>(keeping::kept)));
+    r.network = from.number("network", 1) != 0;
+    r.run_entrypoint = from.number("run_entrypoint", 1) != 0;
+    return r;
+}
+
+import_image get_import(field_reader& from) {
+    import_image r;
+    r.reference = from.text("reference");
+    r.fetch = from.number("fetch", 1) != 0;
+    r.auth = from.text("auth");
+    return r;
+}
+
+keep_image get_keep_image(field_reader& from) {
+    keep_image r;
+    r.slot = slot_of(from);
+    r.reference = from.text("reference");
+    r.config = from.text("config");
     return r;
 }
 
@@ -168,7 +200,16 @@ std::optional<request_body> get_request(std::string_view kind, field_reader& fro
         return list_slots{from.text("after")};
     }
     if (kind == "import") {
-        return import_image{from.text("reference")};
+        return get_import(from);
+    }
+    if (kind == "keep_image") {
+        return get_keep_image(from);
+    }
+    if (kind == "list_images") {
+        return list_images{};
+    }
+    if (kind == "forget_images") {
+        return forget_images{from.texts("references")};
     }
     if (kind == "probe") {
         return probe_host{};
@@ -216,7 +257,13 @@ std::optional<answer_body> get_answer(std::string_view kind, field_reader& from)
         return slot_list{from.texts("slots")};
     }
     if (kind == "image") {
-        return image_info{from.text("key")};
+        image_info a;
+        a.key = from.text("key");
+        a.config = from.text("config");
+        return a;
+    }
+    if (kind == "image_names") {
+        return image_names{from.texts("references")};
     }
     if (kind == "features") {
         host_features a;

@@ -44,6 +44,8 @@ struct start_sandbox {
         workspace_uid; ///< owner given to workspace_dir (contract 4.6.4); unset: untouched
     environment env;   ///< overrides the image's
     keeping keep = keeping::nothing;
+    bool network = false;       ///< a user-mode network of its own (`network_mode` bridge)
+    bool run_entrypoint = true; ///< false while an image is built
 };
 
 /// Finds a running sandbox again. Answer as for start_sandbox; errc::gone when it has ended.
@@ -68,14 +70,35 @@ struct list_slots {
 };
 
 /// Makes an image ready ("Decided" 13 of design.md's list); progress comes before the answer image_info.
+/// References of a registry, and tags of what was built here, are known by the name they were given; errc::
+/// not_found for one that would have to be fetched when `fetch` is false.
 struct import_image {
     std::string reference;
+    bool fetch = true;
+    std::string auth; ///< text of an auth.json with what this registry wants; empty: anonymous
+};
+
+/// Makes an image of a slot's layer, over the image that the slot was started with; the slot is stopped and
+/// removed. An image of that name is one no more afterwards. Answer: image_info.
+struct keep_image {
+    std::string slot;
+    std::string reference; ///< the new image's name
+    std::string config;    ///< encode_image_config()
+};
+
+/// The names of what was fetched, imported and built. Answer: image_names.
+struct list_images {};
+
+/// Forgets these names, then removes every image that no name, no slot and no image above it needs. Answer:
+/// done.
+struct forget_images {
+    std::vector<std::string> references;
 };
 
 struct probe_host {};
 
-using request_body =
-    std::variant<start_sandbox, attach_sandbox, remove_slot, stop_slot, list_slots, import_image, probe_host>;
+using request_body = std::variant<start_sandbox, attach_sandbox, remove_slot, stop_slot, list_slots,
+                                  import_image, keep_image, list_images, forget_images, probe_host>;
 
 struct request {
     std::uint64_t id = 0;
@@ -102,6 +125,11 @@ struct slot_list {
 
 struct image_info {
     std::string key;
+    std::string config; ///< decode_image_config()
+};
+
+struct image_names {
+    std::vector<std::string> references; ///< at most images_page
 };
 
 /// Sentences for notes(): what this host can't enforce. `fatal`: why no sandbox can be started at all.
@@ -118,7 +146,7 @@ struct progress {
 };
 
 using answer_body =
-    std::variant<error, sandbox_started, slot_list, image_info, host_features, done, progress>;
+    std::variant<error, sandbox_started, slot_list, image_info, image_names, host_features, done, progress>;
 
 struct answer {
     std::uint64_t id = 0;
@@ -128,6 +156,7 @@ struct answer {
 inline constexpr std::size_t max_message = 256 * 1024; ///< bytes of one message, either way
 inline constexpr std::size_t max_descriptors = 2;      ///< with one message
 inline constexpr std::size_t slots_page = 1000;
+inline constexpr std::size_t images_page = 500;
 
 /// 1 to 64 of a-z, 0-9 and '-', a letter or digit first: safe as file, cgroup and container name.
 [[nodiscard]] bool is_slot_name(std::string_view name) noexcept;

@@ -1,6 +1,7 @@
 #include "launcher/worker.hpp"
 
 #include "launcher/blocking/images.hpp"
+#include "launcher/blocking/scratch.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/message.hpp"
 #include "launcher/requests.hpp"
@@ -58,6 +59,12 @@ public:
     }
     void operator()(const list_slots& request) { give(blocking::list(context_, request)); }
     void operator()(const import_image& request) { give(blocking::import(context_, request, until_)); }
+    void operator()(const keep_image& request) { give(blocking::keep(context_, request, until_)); }
+    void operator()(const list_images&) { give(blocking::list_names(context_)); }
+    void operator()(const forget_images& request) {
+        const auto made = blocking::forget(context_, request, until_);
+        give(made ? answer_body(done{}) : answer_body(made.error()));
+    }
     void operator()(const probe_host&) { give(answer_body(blocking::probe(context_, until_))); }
 
 private:
@@ -193,7 +200,8 @@ private:
         }
         const bool changes = std::holds_alternative<start_sandbox>(message.body) ||
                              std::holds_alternative<remove_slot>(message.body) ||
-                             std::holds_alternative<stop_slot>(message.body);
+                             std::holds_alternative<stop_slot>(message.body) ||
+                             std::holds_alternative<keep_image>(message.body);
         workers_[pid] = {message.id, until + overrun, changes, false};
     }
 

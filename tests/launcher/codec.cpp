@@ -29,6 +29,8 @@ start_sandbox full_start() {
     r.workspace_uid = 1000;
     r.env = {{"A", "1"}, {"B", "two words\n\xff"}};
     r.keep = keeping::kept;
+    r.network = true;
+    r.run_entrypoint = false;
     return r;
 }
 
@@ -61,6 +63,36 @@ BOOST_AUTO_TEST_CASE(a_start_request_comes_back_whole) {
     BOOST_TEST(*r.workspace_uid == 1000U);
     BOOST_TEST((r.env == want.env));
     BOOST_TEST((r.keep == keeping::kept));
+    BOOST_TEST(r.network);
+    BOOST_TEST(!r.run_entrypoint);
+}
+
+BOOST_AUTO_TEST_CASE(requests_about_images_come_back) {
+    const auto import =
+        decode_request(encode(request{1, {}, import_image{"a/b:1", false, "{\"auths\":{}}"}}));
+    BOOST_REQUIRE(import.has_value());
+    BOOST_TEST(std::get<import_image>(import->body).reference == "a/b:1");
+    BOOST_TEST(!std::get<import_image>(import->body).fetch);
+    BOOST_TEST(std::get<import_image>(import->body).auth == "{\"auths\":{}}");
+    const auto keep = decode_request(encode(request{2, {}, keep_image{"build-1", "x:y", "{}"}}));
+    BOOST_REQUIRE(keep.has_value());
+    BOOST_TEST(std::get<keep_image>(keep->body).slot == "build-1");
+    BOOST_TEST(std::get<keep_image>(keep->body).reference == "x:y");
+    BOOST_TEST(std::get<keep_image>(keep->body).config == "{}");
+    BOOST_TEST(!decode_request(encode(request{2, {}, keep_image{"../x", "x:y", "{}"}})).has_value());
+    const auto list = decode_request(encode(request{3, {}, list_images{}}));
+    BOOST_REQUIRE(list.has_value());
+    BOOST_TEST(std::holds_alternative<list_images>(list->body));
+    const auto forget = decode_request(encode(request{4, {}, forget_images{{"a", "b"}}}));
+    BOOST_REQUIRE(forget.has_value());
+    BOOST_TEST((std::get<forget_images>(forget->body).references == std::vector<std::string>{"a", "b"}));
+    const auto info = decode_answer(encode(answer{5, image_info{"built-1", "{}"}}));
+    BOOST_REQUIRE(info.has_value());
+    BOOST_TEST(std::get<image_info>(info->body).key == "built-1");
+    BOOST_TEST(std::get<image_info>(info->body).config == "{}");
+    const auto names = decode_answer(encode(answer{6, image_names{{"a"}}}));
+    BOOST_REQUIRE(names.has_value());
+    BOOST_TEST((std::get<image_names>(names->body).references == std::vector<std::string>{"a"}));
 }
 
 BOOST_AUTO_TEST_CASE(whole_numbers_of_cpus_are_kept) {

@@ -16,16 +16,38 @@ BOOST_AUTO_TEST_CASE(references) {
         BOOST_REQUIRE_MESSAGE(got.has_value(), text);
         return *got;
     };
-    BOOST_TEST((parsed("host") == image_reference{kind::host, "", ""}));
-    BOOST_TEST((parsed("dir:/srv/root") == image_reference{kind::directory, "/srv/root", ""}));
-    BOOST_TEST((parsed("/srv/a,b:c\\d") == image_reference{kind::directory, "/srv/a,b:c\\d", ""}));
-    BOOST_TEST((parsed("oci:/srv/l") == image_reference{kind::oci_layout, "/srv/l", ""}));
-    BOOST_TEST((parsed("oci:/srv/l:1.0") == image_reference{kind::oci_layout, "/srv/l", "1.0"}));
-    BOOST_TEST((parsed("oci:/srv/a:b/l:1.0") == image_reference{kind::oci_layout, "/srv/a:b/l", "1.0"}));
-    BOOST_TEST((parsed("oci:/srv/a:b/l") == image_reference{kind::oci_layout, "/srv/a:b/l", ""}));
-    BOOST_TEST((parsed("docker-archive:/a b.tar") == image_reference{kind::docker_archive, "/a b.tar", ""}));
-    for (const std::string bad : {"", "python:3.12-slim", "ubuntu", "dir:", "dir:relative", "dir:/", "/",
-                                  "//.", "dir:/..", "oci:", "oci:x:1", "docker-archive:x", "host:"}) {
+    BOOST_TEST((parsed("host") == image_reference{kind::host, "", "", ""}));
+    BOOST_TEST((parsed("dir:/srv/root") == image_reference{kind::directory, "/srv/root", "", ""}));
+    BOOST_TEST((parsed("/srv/a,b:c\\d") == image_reference{kind::directory, "/srv/a,b:c\\d", "", ""}));
+    BOOST_TEST((parsed("oci:/srv/l") == image_reference{kind::oci_layout, "/srv/l", "", ""}));
+    BOOST_TEST((parsed("oci:/srv/l:1.0") == image_reference{kind::oci_layout, "/srv/l", "1.0", ""}));
+    BOOST_TEST((parsed("oci:/srv/a:b/l:1.0") == image_reference{kind::oci_layout, "/srv/a:b/l", "1.0", ""}));
+    BOOST_TEST((parsed("oci:/srv/a:b/l") == image_reference{kind::oci_layout, "/srv/a:b/l", "", ""}));
+    BOOST_TEST(
+        (parsed("docker-archive:/a b.tar") == image_reference{kind::docker_archive, "/a b.tar", "", ""}));
+    for (const std::string bad : {"",
+                                  "Python:3.12",
+                                  "a//b",
+                                  "/",
+                                  "-x",
+                                  "x:",
+                                  "x:.tag",
+                                  "x y",
+                                  "x@sha256:12",
+                                  "$x",
+                                  "docker://x",
+                                  "localhost:port/x",
+                                  "../x",
+                                  "dir:",
+                                  "dir:relative",
+                                  "dir:/",
+                                  "/",
+                                  "//.",
+                                  "dir:/..",
+                                  "oci:",
+                                  "oci:x:1",
+                                  "docker-archive:x",
+                                  "host:"}) {
         const auto got = parse_image_reference(bad);
         BOOST_TEST(!got.has_value(), bad);
         if (!got) {
@@ -33,7 +55,42 @@ BOOST_AUTO_TEST_CASE(references) {
         }
     }
     BOOST_TEST(!parse_image_reference(std::string_view("/a\0b", 4)).has_value());
-    BOOST_TEST(parse_image_reference("python:3.12").error().message.find("registry") != std::string::npos);
+    BOOST_TEST(parse_image_reference("No").error().message.find("python:3.12-slim") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(references_of_a_registry) {
+    const std::string digest = "sha256:" + std::string(64, 'a');
+    const std::pair<std::string, std::string> all[] = {
+        {"ubuntu", "docker.io/library/ubuntu:latest"},
+        {"python:3.12-slim", "docker.io/library/python:3.12-slim"},
+        {"me/tool", "docker.io/me/tool:latest"},
+        {"docker.io/ubuntu", "docker.io/library/ubuntu:latest"},
+        {"index.docker.io/me/tool:1", "docker.io/me/tool:1"},
+        {"ghcr.io/a/b_c/d-e:V1.0", "ghcr.io/a/b_c/d-e:V1.0"},
+        {"localhost/x", "localhost/x:latest"},
+        {"localhost:5000/x:y", "localhost:5000/x:y"},
+        {"127.0.0.1:5000/x", "127.0.0.1:5000/x:latest"},
+        {"[::1]:5000/x", "[::1]:5000/x:latest"},
+        {"x@" + digest, "docker.io/library/x@" + digest},
+        {"x:1@" + digest, "docker.io/library/x@" + digest},
+        {"pydantic-ai-backend-runtime:A-0123456789ab",
+         "docker.io/library/pydantic-ai-backend-runtime:A-0123456789ab"},
+    };
+    for (const auto& [text, full] : all) {
+        const auto got = parse_image_reference(text);
+        BOOST_REQUIRE_MESSAGE(got.has_value(), text);
+        BOOST_TEST((got->what == kind::registry), text);
+        BOOST_TEST(got->full() == full);
+    }
+    BOOST_TEST(parse_image_reference("ghcr.io/a/b")->host() == "ghcr.io");
+    BOOST_TEST(parse_image_reference("a/b")->host() == "docker.io");
+    for (const char* host : {"localhost", "localhost:5000", "127.0.0.1", "127.9.8.7:443", "[::1]:5000"}) {
+        BOOST_TEST(is_loopback(host), host);
+    }
+    for (const char* host :
+         {"docker.io", "localhost.example", "127.example.com", "128.0.0.1", "[::2]:5000"}) {
+        BOOST_TEST(!is_loopback(host), host);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(configurations) {

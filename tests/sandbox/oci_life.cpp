@@ -42,7 +42,9 @@ task<void> start_and_drop(std::shared_ptr<launcher::client> client, launcher::st
 }
 
 task<void> import_and_drop(std::shared_ptr<launcher::client> client, std::string reference) {
-    static_cast<void>(co_await client->import(std::move(reference)));
+    launcher::import_image request;
+    request.reference = std::move(reference);
+    static_cast<void>(co_await client->import(std::move(request), {}, launcher::import_deadline));
 }
 
 task<void> open_into(std::shared_ptr<sandbox_builder> builder, sandbox_spec spec,
@@ -72,9 +74,18 @@ public:
     task<result<void>> remove(std::string slot) override { return real_->remove(std::move(slot)); }
     task<result<void>> stop(std::string slot) override { return real_->stop(std::move(slot)); }
     task<result<std::vector<std::string>>> list() override { return real_->list(); }
-    task<result<std::string>> import(std::string reference) override {
+    task<result<launcher::image_info>> import(launcher::import_image request, launcher::progress_line tell,
+                                              std::chrono::milliseconds deadline) override {
         ++imports;
-        return real_->import(std::move(reference));
+        return real_->import(std::move(request), std::move(tell), deadline);
+    }
+    task<result<launcher::image_info>> keep(launcher::keep_image request,
+                                            std::chrono::milliseconds deadline) override {
+        return real_->keep(std::move(request), deadline);
+    }
+    task<result<std::vector<std::string>>> images() override { return real_->images(); }
+    task<result<void>> forget(std::vector<std::string> references) override {
+        return real_->forget(std::move(references));
     }
     task<result<launcher::host_features>> probe() override { return real_->probe(); }
     task<void> close() override { return real_->close(); }
@@ -272,11 +283,11 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_service_in_the_middle_of_a_start) {
     std::mt19937 random(7);
     for (int round = 0; round < 4; ++round) {
         start_service();
-        const auto image = get(client->import("host"));
+        const auto image = get(client->import({"host"}, {}, launcher::import_deadline));
         BOOST_REQUIRE(image.has_value());
         core::gate running;
         for (int i = 0; i < 3; ++i) {
-            auto request = request_for("r" + std::to_string(round) + "-" + std::to_string(i), *image);
+            auto request = request_for("r" + std::to_string(round) + "-" + std::to_string(i), image->key);
             core::spawn(context.get_executor(), "start", running, start_and_drop(client, std::move(request)));
         }
         context.restart();
@@ -294,11 +305,11 @@ BOOST_AUTO_TEST_CASE(a_launcher_that_is_killed_leaves_only_what_can_be_removed) 
     std::mt19937 random(11);
     for (int round = 0; round < 6; ++round) {
         start_service();
-        const auto image = get(client->import("host"));
+        const auto image = get(client->import({"host"}, {}, launcher::import_deadline));
         BOOST_REQUIRE(image.has_value());
         core::gate running;
         for (int i = 0; i < 2; ++i) {
-            auto request = request_for("k" + std::to_string(round) + "-" + std::to_string(i), *image);
+            auto request = request_for("k" + std::to_string(round) + "-" + std::to_string(i), image->key);
             core::spawn(context.get_executor(), "start", running, start_and_drop(client, std::move(request)));
         }
         context.restart();

@@ -32,9 +32,11 @@ BOOST_AUTO_TEST_SUITE(oci_spec)
 BOOST_AUTO_TEST_CASE(networks) {
     auto spec = plain();
     BOOST_TEST(refusal(spec) == "");
-    spec.network_mode = "none";
-    BOOST_TEST(refusal(spec) == "");
-    for (const char* mode : {"bridge", "host", "container:x", ""}) {
+    for (const char* mode : {"none", "bridge"}) {
+        spec.network_mode = mode;
+        BOOST_TEST(refusal(spec) == "");
+    }
+    for (const char* mode : {"host", "container:x", ""}) {
         spec.network_mode = mode;
         BOOST_TEST(refusal(spec).find(std::string("network_mode '") + mode + "'") == 0U, mode);
     }
@@ -53,7 +55,9 @@ BOOST_AUTO_TEST_CASE(runtimes_and_images) {
     }
     spec = plain();
     spec.image = "python:3.12-slim";
-    BOOST_TEST(refusal(spec).find("the image 'python:3.12-slim' is a name of a registry") == 0U);
+    BOOST_TEST(refusal(spec) == "");
+    spec.image = "Python:3.12";
+    BOOST_TEST(refusal(spec).find("the image 'Python:3.12' is no image") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(limits) {

@@ -22,6 +22,7 @@ namespace {
 constexpr int first_passed = 3;
 constexpr int not_prepared = 125;
 constexpr std::size_t max_line = 4096;
+constexpr auto between_looks = std::chrono::milliseconds(250);
 
 int milliseconds_until(deadline until) {
     const auto left =
@@ -75,6 +76,7 @@ bool place(const child_program& program) {
     if (program.prepare && !program.prepare()) {
         ::_exit(not_prepared);
     }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // again: a change of ids has undone it
     if (::getppid() != parent || !place(program) ||
         (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0)) {
         ::_exit(126);
@@ -167,12 +169,42 @@ void give_lines(std::string& text, bool last, const std::function<void(std::stri
     }
 }
 
-/// False at the deadline.
-bool read_lines(int from, deadline until, const std::function<void(std::string_view)>& line) {
+/// Asks a program's watch every now and then, however much it prints.
+class watcher {
+public:
+    explicit watcher(const std::function<bool()>& watch) : watch_(watch) {}
+
+    /// False at the deadline, and when the watch says so.
+    bool wait_readable(int fd, deadline until) {
+        while (watch_) {
+            const auto now = std::chrono::steady_clock::now();
+            if (now >= next_) {
+                next_ = now + between_looks;
+                if (!watch_()) {
+                    return false;
+                }
+            }
+            if (blocking::wait_readable(fd, std::min(until, next_))) {
+                return true;
+            }
+            if (until <= next_) {
+                return false;
+            }
+        }
+        return blocking::wait_readable(fd, until);
+    }
+
+private:
+    const std::function<bool()>& watch_;
+    deadline next_ = deadline::min();
+};
+
+/// False at the deadline, and when the watch says so.
+bool read_lines(int from, deadline until, const std::function<void(std::string_view)>& line, watcher& watch) {
     std::string text;
     char buffer[4096];
     while (true) {
-        if (!wait_readable(from, until)) {
+        if (!watch.wait_readable(from, until)) {
             return false;
         }
         const auto count = ::read(from, buffer, sizeof buffer);
@@ -222,7 +254,9 @@ result<child_end> run_child_lines(child_program program, deadline until,
         return child.error();
     }
     writing.reset();
-    const bool in_time = read_lines(reading.get(), until, line) && wait_readable(child->pidfd.get(), until);
+    watcher watch(program.watch);
+    const bool in_time =
+        read_lines(reading.get(), until, line, watch) && watch.wait_readable(child->pidfd.get(), until);
     return finish(program, *child, in_time);
 }
 

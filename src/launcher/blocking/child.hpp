@@ -25,6 +25,7 @@ struct child_program {
     std::vector<int> passed;                              ///< become descriptors 3, 4, ... of the program
     std::vector<int> kept;                                ///< stay open under their own number, above those
     std::function<bool()> prepare; ///< called in the new process before anything else; false: it must not run
+    std::function<bool()> watch;   ///< asked again and again by run_child_lines(); false: it is killed
 };
 
 struct child_end {

@@ -31,8 +31,8 @@ struct clone_options {
 /// A file system of its own for the start of one sandbox, seen by this mount namespace only.
 [[nodiscard]] result<void> mount_staging(const std::string& path);
 
-/// An overlay (nosuid, nodev) of `lower` and the directories upper and work of `layer`; the paths hold no
-/// comma, colon or backslash.
+/// An overlay (nosuid, nodev) of `lower` (one or more directories, the topmost first, with colons between)
+/// and the directories upper and work of `layer`; the paths hold no comma, colon or backslash.
 [[nodiscard]] result<void> mount_overlay(const std::string& target, const std::string& lower,
                                          const std::string& layer, bool kept);
 

@@ -1,4 +1,5 @@
 #include "launcher/blocking/files.hpp"
+#include "launcher/blocking/network.hpp"
 #include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
 
@@ -43,6 +44,8 @@ bool is_gone(const std::string& cgroup) {
 /// Kills what is in the slot's cgroups until they can be removed.
 result<void> remove_cgroups(const worker_context& context, const std::string& slot, deadline until) {
     auto left = context.cgroups.directories(context.cgroup(slot));
+    auto more = context.cgroups.directories(network_cgroup(context, slot));
+    left.insert(left.end(), more.begin(), more.end());
     std::chrono::microseconds pause = first_pause;
     while (true) {
         std::erase_if(left, is_gone);
@@ -92,7 +95,8 @@ result<void> forget_in_runtimes(const worker_context& context, const std::string
     return {};
 }
 
-/// Ends what runs in the slot; files stay.
+} // namespace
+
 result<void> end_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
                         deadline until) {
     kill_first_process(held.directory.get(), until);
@@ -101,8 +105,6 @@ result<void> end_locked(const worker_context& context, const std::string& slot, 
     }
     return forget_in_runtimes(context, slot);
 }
-
-} // namespace
 
 result<void> stop_locked(const worker_context& context, const std::string& slot, const slot_directory& held,
                          deadline until) {

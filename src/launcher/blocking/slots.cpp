@@ -174,6 +174,15 @@ std::optional<std::uint32_t> read_uid_base(int slot_directory) {
     return base;
 }
 
+result<void> write_image_key(int slot_directory, const std::string& key) {
+    return write_file_at(slot_directory, "image", key, 0600);
+}
+
+std::optional<std::string> read_image_key(int slot_directory) {
+    auto text = read_file_at(slot_directory, "image", 8192);
+    return text && !text->empty() ? std::optional(std::move(*text)) : std::nullopt;
+}
+
 std::string boot_id() {
     const auto text = read_file("/proc/sys/kernel/random/boot_id", 128);
     return text ? text->substr(0, text->find('\n')) : std::string();

@@ -62,6 +62,11 @@ struct slot_state {
 [[nodiscard]] result<void> write_uid_base(int slot_directory, std::uint32_t base);
 [[nodiscard]] std::optional<std::uint32_t> read_uid_base(int slot_directory);
 
+/// The key of the image that the slot was started with: what is kept of it stands on that, whatever the
+/// image's name means later.
+[[nodiscard]] result<void> write_image_key(int slot_directory, const std::string& key);
+[[nodiscard]] std::optional<std::string> read_image_key(int slot_directory);
+
 /// A socket beside the slot's record, for an agent that accepts on it; only the service may connect.
 [[nodiscard]] result<core::unique_fd> listen_handed_in(int slot_directory, const worker_context& context);
 
@@ -97,7 +102,9 @@ struct started {
 /// Says that the slot's layer outlives a stop.
 [[nodiscard]] result<void> mark_kept(int slot_directory);
 [[nodiscard]] bool is_marked_kept(int slot_directory);
-// The same for a slot whose lock is held.
+// The same for a slot whose lock is held; end_locked() ends what runs, files stay.
+[[nodiscard]] result<void> end_locked(const worker_context& context, const std::string& slot,
+                                      const slot_directory& held, deadline until);
 [[nodiscard]] result<void> remove_locked(const worker_context& context, const std::string& slot,
                                          const slot_directory& held, deadline until);
 [[nodiscard]] result<void> stop_locked(const worker_context& context, const std::string& slot,
@@ -105,6 +112,11 @@ struct started {
 [[nodiscard]] result<slot_list> list(const worker_context& context, const list_slots& request);
 [[nodiscard]] result<image_info> import(const worker_context& context, const import_image& request,
                                         deadline until);
+[[nodiscard]] result<image_info> keep(const worker_context& context, const keep_image& request,
+                                      deadline until);
+[[nodiscard]] result<image_names> list_names(const worker_context& context);
+[[nodiscard]] result<void> forget(const worker_context& context, const forget_images& request,
+                                  deadline until);
 [[nodiscard]] host_features probe(const worker_context& context, deadline until);
 
 } // namespace sandboxd::launcher::blocking

@@ -75,20 +75,38 @@ struct layer_facts {
     bool there = false; ///< from an earlier one
 };
 
+/// The image's directories on "lower", "lower-1" and so on; their paths as an overlay wants them.
+result<std::string> mount_lower(const staging& area, const local_image& image, int users) {
+    clone_options options;
+    options.read_only = true;
+    options.user_namespace = users;
+    std::string all;
+    for (std::size_t i = 0; i < image.layers.size(); ++i) {
+        auto root = open_path(image.layers[i], O_DIRECTORY);
+        if (!root) {
+            return root.error();
+        }
+        const auto target = area.directory + "/lower" + (i == 0 ? "" : "-" + std::to_string(i));
+        if (auto done = put(root->get(), image.layers[i], target, options); !done) {
+            return done.error();
+        }
+        all += (i == 0 ? "" : ":") + target;
+    }
+    return all;
+}
+
 result<void> mount_root(staging& area, const local_image& image, int slot, const std::string& slot_path,
                         int users, std::uint32_t uid_base, layer_facts keep) {
-    auto image_root = open_path(image.rootfs, O_DIRECTORY);
+    auto image_root = open_path(image.layers.front(), O_DIRECTORY);
     if (!image_root) {
         return image_root.error();
     }
     if (auto done = make_layer(slot, image_root->get(), uid_base, keep.there); !done) {
         return done;
     }
-    clone_options options;
-    options.read_only = true;
-    options.user_namespace = users;
-    if (auto done = put(image_root->get(), image.rootfs, area.directory + "/lower", options); !done) {
-        return done;
+    const auto lower = mount_lower(area, image, users);
+    if (!lower) {
+        return lower.error();
     }
     // By its path: the slot's descriptor belongs to the mount namespace that was left.
     const auto layer = open_path(slot_path + "/layer", O_DIRECTORY);
@@ -99,9 +117,7 @@ result<void> mount_root(staging& area, const local_image& image, int slot, const
         return done;
     }
     ::mkdir(area.rootfs().c_str(), 0755);
-    if (auto done =
-            mount_overlay(area.rootfs(), area.directory + "/lower", area.directory + "/layer", keep.kept);
-        !done) {
+    if (auto done = mount_overlay(area.rootfs(), *lower, area.directory + "/layer", keep.kept); !done) {
         return done;
     }
     auto root = open_path(area.rootfs(), O_DIRECTORY);
@@ -238,7 +254,7 @@ result<void> try_staging(const worker_context& context, std::uint32_t uid_base) 
         done = mount_staging(area.directory);
     }
     if (done) {
-        const local_image empty{path + "/rootfs", {}, false};
+        const local_image empty{{path + "/rootfs"}, {}, false};
         done = mount_root(area, empty, directory->get(), path, users->get(), uid_base, {});
     }
     if (images) {

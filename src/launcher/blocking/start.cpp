@@ -1,6 +1,7 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
 #include "launcher/blocking/host.hpp"
+#include "launcher/blocking/network.hpp"
 #include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/blocking/staging.hpp"
@@ -32,8 +33,9 @@ public:
         : context_(context), runtime_(runtime), request_(request), slot_(slot), until_(until) {}
 
     result<started> run() {
-        for (const auto step : {&starter::claim_uids, &starter::open_door, &starter::mount, &starter::furnish,
-                                &starter::write_config, &starter::call_runtime, &starter::find_process}) {
+        for (const auto step :
+             {&starter::claim_uids, &starter::open_door, &starter::mount, &starter::furnish,
+              &starter::write_config, &starter::call_runtime, &starter::find_process, &starter::connect}) {
             if (auto done = (this->*step)(); !done) {
                 return done.error();
             }
@@ -79,7 +81,13 @@ private:
     }
 
     result<void> mount() {
-        auto image = find_image(context_, request_.image);
+        const auto before =
+            slot_.has_layer ? read_image_key(slot_.directory.get()) : std::optional<std::string>();
+        const auto& key = before ? *before : request_.image;
+        if (auto noted = write_image_key(slot_.directory.get(), key); !noted) {
+            return start_failed(noted.error());
+        }
+        auto image = find_image(context_, key);
         if (!image) {
             return image.error();
         }
@@ -112,6 +120,11 @@ private:
         if (auto done = furnish_root(root, uid_base_, who_, work_dir_, request_.hostname); !done) {
             return start_failed(done.error());
         }
+        if (request_.network) {
+            if (auto done = write_resolver(root, uid_base_); !done) {
+                return start_failed(done.error());
+            }
+        }
         return {};
     }
 
@@ -119,7 +132,7 @@ private:
         bundle_config config;
         config.rootfs = area_.rootfs();
         config.argv = agent_command(config);
-        if (!image_.config.entrypoint.empty()) {
+        if (request_.run_entrypoint && !image_.config.entrypoint.empty()) {
             config.argv.emplace_back("--entrypoint");
             config.argv.insert(config.argv.end(), image_.config.entrypoint.begin(),
                                image_.config.entrypoint.end());
@@ -209,6 +222,11 @@ private:
         return {};
     }
 
+    result<void> connect() {
+        return request_.network ? start_network(context_, request_.slot, answer_.facts.pid, until_)
+                                : result<void>();
+    }
+
     result<started> finish() {
         slot_state state{answer_.facts.pid, answer_.facts.start_ticks,    boot_id(),
                          uid_base_,         std::string(runtime_.name()), who_.user};
@@ -255,6 +273,10 @@ result<started> start(const worker_context& context, const start_sandbox& reques
     const auto* const runtime = find_runtime(request.runtime);
     if (runtime == nullptr) {
         return error{errc::start_failed, "there is no oci_runtime '" + request.runtime + "'"};
+    }
+    if (request.network && !runtime->shifts_ids()) {
+        return error{errc::unsupported, "network_mode 'bridge' can't be had with the oci_runtime '" +
+                                            std::string(runtime->name()) + "': use 'none'"};
     }
     auto slot = create_slot(context, request.slot, request.keep);
     if (!slot) {

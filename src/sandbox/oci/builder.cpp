@@ -6,6 +6,7 @@
 #include "launcher/cgroups.hpp"
 #include "launcher/image_reference.hpp"
 #include "sandbox/oci/host.hpp"
+#include "sandbox/oci/image_source.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -44,6 +45,7 @@ launcher::start_sandbox to_request(const sandbox_spec& spec, const slot_record& 
     request.workspace_uid = spec.uid ? spec.uid : workspace_uid;
     request.env = spec.env;
     request.keep = spec.keep;
+    request.network = spec.network_mode == "bridge";
     return request;
 }
 
@@ -68,6 +70,9 @@ public:
             co_return ok.error();
         }
         auto image = co_await find_image(spec.image);
+        if (!image && spec.keep == keeping::kept) {
+            image = std::string(); // the kept layer says itself what it stands on
+        }
         if (!image) {
             co_return as_start_failure(image.error());
         }
@@ -116,7 +121,9 @@ public:
         }
         std::vector<slot_record> records;
         for (auto& slot : *slots) {
-            records.push_back({slot, "oci", slot});
+            if (!slot.starts_with(build_slot_prefix)) {
+                records.push_back({slot, "oci", slot});
+            }
         }
         co_return records;
     }
@@ -140,7 +147,24 @@ private:
         if (reference && reference->what == kind::host) {
             co_return co_await find_host_image(std::move(name));
         }
-        co_return co_await options_.launcher->import(std::move(name));
+        const auto& keeper = options_.images;
+        auto found = keeper && keeper->always_builds(name) ? result<std::string>(error{errc::not_found, ""})
+                                                           : co_await import(name, keeper == nullptr);
+        if (keeper && !found && found.error().code == errc::not_found) {
+            if (auto made = co_await keeper->ready(name); !made) {
+                co_return made.error();
+            }
+            found = co_await import(name, false);
+        }
+        co_return found;
+    }
+
+    task<result<std::string>> import(std::string name, bool fetch) {
+        launcher::import_image request;
+        request.reference = std::move(name);
+        request.fetch = fetch;
+        auto found = co_await options_.launcher->import(std::move(request), {}, launcher::import_deadline);
+        co_return found ? result<std::string>(std::move(found->key)) : result<std::string>(found.error());
     }
 
     /// Copying the host's /etc takes long enough that the first of those who ask at once does it for all.
@@ -163,7 +187,7 @@ private:
             }
         }
         const turn mine{*this, made};
-        auto key = co_await options_.launcher->import(std::move(name));
+        auto key = co_await import(std::move(name), true);
         if (key) {
             const std::lock_guard lock(mutex_);
             host_image_ = *key;
@@ -200,6 +224,23 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Builds that a crash has cut off. None of this service's own can run yet.
+task<void> remove_builds(std::shared_ptr<launcher::client> launcher) {
+    const auto slots = co_await launcher->list();
+    if (!slots) {
+        co_return;
+    }
+    for (const auto& slot : *slots) {
+        if (slot.starts_with(build_slot_prefix)) {
+            static_cast<void>(co_await launcher->remove(slot));
+        }
+    }
+}
+
+} // namespace
+
 task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options options) {
     auto features = co_await options.launcher->probe();
     if (!features) {
@@ -208,6 +249,7 @@ task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options op
     if (features->fatal) {
         co_return error{errc::start_failed, *features->fatal};
     }
+    co_await remove_builds(options.launcher);
     std::shared_ptr<sandbox_builder> made =
         std::make_shared<oci_builder>(std::move(options), std::move(features->notes));
     co_return made;

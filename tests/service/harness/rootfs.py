@@ -148,9 +148,13 @@ def _image_config(layer, config):
 
 def oci_layout(path, tree, tags):
     """An OCI layout; `tags` maps a tag to the image's own configuration (Env, User, Entrypoint, ...)."""
+    return layout_of(path, _layer(tree), tags)
+
+
+def layout_of(path, layer, tags):
+    """The same from the bytes of a tar archive."""
     layout = Path(path)
     layout.mkdir(parents=True)
-    layer = _layer(tree)
     described = {"mediaType": "application/vnd.oci.image.layer.v1.tar", **_blob(layout, layer)}
     manifests = []
     for tag, config in tags.items():

@@ -1,0 +1,97 @@
+#include "launcher/blocking/files.hpp"
+#include "launcher/blocking/image_names.hpp"
+#include "launcher/blocking/images.hpp"
+#include "launcher/blocking/scratch.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <set>
+#include <unistd.h>
+
+namespace sandboxd::launcher::blocking {
+
+namespace {
+
+/// A fetch may last; what is left then goes the next time.
+constexpr auto lock_patience = std::chrono::seconds(5);
+
+/// Everything below images/ that a name or a slot stands on. Nothing when a slot does not say what it stands
+/// on (one of an earlier release): then nothing may go.
+std::optional<std::set<std::string>> images_in_use(const std::string& state_dir) {
+    std::set<std::string> used;
+    const auto use = [&](const std::string& key) {
+        used.insert(key);
+        for (auto& one : images_below(state_dir, key)) {
+            used.insert(std::move(one));
+        }
+    };
+    for (const auto& [name, key] : read_image_names(state_dir)) {
+        use(key);
+    }
+    const auto slots = open_directory(state_dir + "/oci");
+    const auto names = slots ? list_directory(slots->get()) : result<std::vector<std::string>>(error{});
+    if (!names) {
+        return std::nullopt;
+    }
+    for (const auto& name : *names) {
+        const auto slot = open_directory_at(slots->get(), name);
+        if (!slot) {
+            continue; // gone meanwhile
+        }
+        const auto key = read_image_key(slot->get());
+        if (!key && ::faccessat(slot->get(), "layer", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            return std::nullopt;
+        }
+        if (key) {
+            use(*key);
+        }
+    }
+    return used;
+}
+
+} // namespace
+
+result<image_names> list_names(const worker_context& context) {
+    image_names answer;
+    for (const auto& [name, key] : read_image_names(context.options.state_dir)) {
+        if (answer.references.size() < images_page) {
+            answer.references.push_back(name);
+        }
+    }
+    return answer;
+}
+
+result<void> forget(const worker_context& context, const forget_images& request, deadline until) {
+    const auto& state_dir = context.options.state_dir;
+    sweep_imports(state_dir);
+    const auto patience = std::min(until, std::chrono::steady_clock::now() + lock_patience);
+    const auto alone = lock_images(state_dir, patience, false);
+    if (!alone) {
+        return alone.error();
+    }
+    if (!request.references.empty()) {
+        if (auto done = drop_image_names(state_dir, request.references, until); !done) {
+            return done;
+        }
+    }
+    const auto used = images_in_use(state_dir);
+    const auto images = open_directory(state_dir + "/images");
+    const auto names = images ? list_directory(images->get()) : result<std::vector<std::string>>(error{});
+    if (!used || !names) {
+        return {};
+    }
+    for (const auto& name : *names) {
+        const bool ours = is_stored_key(name) && name.substr(0, 5) != "host-";
+        if (ours && used->count(name) == 0) {
+            context.progress("removing image " + name + ", which nothing names or uses any more");
+            // Out of the way first: what is half removed must not be taken for an image.
+            const auto going = ".new-" + name;
+            if (::renameat(images->get(), name.c_str(), images->get(), going.c_str()) == 0) {
+                static_cast<void>(remove_tree(images->get(), going));
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace sandboxd::launcher::blocking
