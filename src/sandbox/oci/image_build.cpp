@@ -108,7 +108,7 @@ public:
 
 private:
     error failure(const std::string& why) const {
-        return {errc::start_failed, "the image " + what_.tag + " was not built: " + why};
+        return {errc::start_failed, "the build of the image " + what_.tag + " failed: " + why};
     }
 
     task<result<void>> begin() {

@@ -53,8 +53,8 @@ public:
     task<result<void>> build(images::recipe what, images::progress_sink tell) override {
         auto base = co_await fetch(what.from.base_image.value_or(""), tell);
         if (!base) {
-            co_return error{base.error().code, "the image " + what.tag +
-                                                   " was not built: its base image: " + base.error().message};
+            co_return error{base.error().code, "the build of the image " + what.tag +
+                                                   " failed: its base image: " + base.error().message};
         }
         co_return co_await build_image(with_, std::move(what), std::move(*base), std::move(tell));
     }
