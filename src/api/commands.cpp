@@ -30,11 +30,9 @@ task<bool> still_there(http::responder& client) {
     co_return !client.gone();
 }
 
-std::shared_ptr<session::client_watch> watch_over(call& c) {
-    auto watch = std::make_shared<session::client_watch>();
+session::client_probe probe_of(call& c) {
     http::responder& client = c.x.answer();
-    watch->probe = [&client] { return still_there(client); };
-    return watch;
+    return [&client] { return still_there(client); };
 }
 
 } // namespace
@@ -46,7 +44,7 @@ task<void> exec(call& c) {
     }
     session::exec_command command{.command = std::move(asked->command),
                                   .timeout_seconds = asked->timeout_seconds};
-    auto answer = co_await c.on.sessions.exec(c.session_id(), std::move(command), watch_over(c));
+    auto answer = co_await c.on.sessions.exec(c.session_id(), std::move(command), probe_of(c));
     if (!answer) {
         co_await c.x.answer().send(reply_of(answer.error()));
         co_return;
@@ -63,7 +61,7 @@ task<void> run(call& c) {
                                  .argv = std::move(asked->argv),
                                  .env = std::move(asked->env),
                                  .timeout_seconds = asked->timeout_seconds};
-    auto answer = co_await c.on.sessions.run(c.session_id(), std::move(command), watch_over(c));
+    auto answer = co_await c.on.sessions.run(c.session_id(), std::move(command), probe_of(c));
     if (!answer) {
         co_await c.x.answer().send(reply_of(answer.error()));
         co_return;

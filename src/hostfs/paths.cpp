@@ -106,6 +106,11 @@ result<std::string> parse_archive(std::string_view given, std::string_view work_
     return relative;
 }
 
+bool is_plain_name(std::string_view id) noexcept {
+    return !id.empty() && id.front() != '.' && id.find('/') == std::string_view::npos &&
+           id.find('\0') == std::string_view::npos;
+}
+
 split_path split(std::string_view relative) noexcept {
     const auto slash = relative.rfind('/');
     if (slash == std::string_view::npos) {

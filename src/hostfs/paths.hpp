@@ -27,6 +27,10 @@ struct native_path {
 /// components are gone. errc::invalid for a `..` component ("outside the workspace") and for a NUL.
 [[nodiscard]] result<std::string> parse_archive(std::string_view given, std::string_view work_dir);
 
+/// Can `id` name a directory of a session? It holds no slash and no NUL and does not begin with a dot
+/// (contract 1.2.1); asked again wherever an id becomes part of a path.
+[[nodiscard]] bool is_plain_name(std::string_view id) noexcept;
+
 /// The directory part and the last component of a relative path that is not empty.
 struct split_path {
     std::string_view parent;

@@ -5,8 +5,6 @@
 #include "core/spawn.hpp"
 #include "hostfs/paths.hpp"
 #include "session/bounded.hpp"
-#include "text/extract.hpp"
-#include "text/lines.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -69,8 +67,9 @@ struct forest {
 
 class workspace_archive final : public archive {
 public:
-    workspace_archive(core::worker_pool& workers, std::function<std::shared_ptr<const settings>()> policy)
-        : workers_(workers), policy_(std::move(policy)) {}
+    workspace_archive(core::worker_pool& workers, text_extractor& texts,
+                      std::function<std::shared_ptr<const settings>()> policy)
+        : workers_(workers), texts_(texts), policy_(std::move(policy)) {}
     ~workspace_archive() override {
         if (calls_->inside() != 0) {
             // A disk that never answered keeps its calls, and they their gate, until the program ends.
@@ -86,30 +85,17 @@ public:
     }
 
     task<result<std::string>> read_bytes(std::string id, std::string path) override {
-        const auto most = static_cast<std::uint64_t>(policy_()->max_read_bytes);
-        job<std::string> what = [most](const host::workspace& in, const place& at) {
-            return host::read_archived(in, at.relative, most, at.until);
-        };
-        co_return co_await look<std::string>(std::move(id), std::move(path), soon(), std::move(what));
+        co_return co_await content(std::move(id), std::move(path), soon());
     }
 
     task<result<std::string>> read(std::string id, archive_read command) override {
-        const auto most = static_cast<std::uint64_t>(policy_()->max_read_bytes);
-        const auto offset = command.offset;
-        const auto limit = command.limit;
-        job<std::string> what = [most, offset, limit](const host::workspace& in,
-                                                      const place& at) -> result<std::string> {
-            const auto bytes = host::read_archived(in, at.relative, most, at.until);
-            if (!bytes) {
-                return bytes.error();
-            }
-            const auto shown = text::blocking::extract(at.relative, *bytes);
-            if (!shown) {
-                return shown.error();
-            }
-            return text::slice_lines(*shown, offset, limit);
-        };
-        co_return co_await look<std::string>(std::move(id), std::move(command.path), soon(), std::move(what));
+        const auto until = soon();
+        const auto bytes = co_await content(std::move(id), command.path, until);
+        if (!bytes) {
+            co_return bytes.error();
+        }
+        auto shown = co_await texts_.lines(command.path, *bytes, command.offset, command.limit, until);
+        co_return shown ? std::move(*shown) : too_long();
     }
 
     task<result<archive_listing>> tree(std::string id, tree_command command) override {
@@ -140,6 +126,16 @@ public:
 private:
     static host::time_limit soon() { return std::chrono::steady_clock::now() + time_allowed; }
 
+    static error too_long() { return {errc::timeout, "Reading the workspace took too long"}; }
+
+    task<result<std::string>> content(std::string id, std::string path, host::time_limit until) {
+        const auto most = static_cast<std::uint64_t>(policy_()->max_read_bytes);
+        job<std::string> what = [most](const host::workspace& in, const place& at) {
+            return host::read_archived(in, at.relative, most, at.until);
+        };
+        co_return co_await look<std::string>(std::move(id), std::move(path), until, std::move(what));
+    }
+
     template <class T>
     task<result<T>> look(std::string id, std::string path, host::time_limit until, job<T> what) {
         const auto now = policy_();
@@ -155,7 +151,7 @@ private:
         auto answer = co_await bounded<result<T>>(
             *calls_, nullptr, on_worker<T>(workers_, std::move(at), std::move(what)), until);
         if (!answer) {
-            co_return error{errc::timeout, "Reading the workspace took too long"};
+            co_return too_long();
         }
         co_return std::move(*answer);
     }
@@ -182,15 +178,16 @@ private:
     }
 
     core::worker_pool& workers_;
+    text_extractor& texts_;
     std::function<std::shared_ptr<const settings>()> policy_;
     std::unique_ptr<core::gate> calls_ = std::make_unique<core::gate>();
 };
 
 } // namespace
 
-std::unique_ptr<archive> create_archive(core::worker_pool& workers,
+std::unique_ptr<archive> create_archive(core::worker_pool& workers, text_extractor& texts,
                                         std::function<std::shared_ptr<const settings>()> policy) {
-    return std::make_unique<workspace_archive>(workers, std::move(policy));
+    return std::make_unique<workspace_archive>(workers, texts, std::move(policy));
 }
 
 } // namespace sandboxd::session

@@ -7,6 +7,7 @@
 #include "hostfs/blocking/archive.hpp"
 #include "sandboxd/config.hpp"
 #include "sandboxd/sandbox.hpp"
+#include "session/text_extractor.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -48,8 +49,9 @@ public:
                                                                            tree_command command) = 0;
 };
 
-/// The pool outlives the archive. `policy` gives the settings in force.
+/// Pool and extractor outlive the archive. `policy` gives the settings in force.
 [[nodiscard]] std::unique_ptr<archive>
-create_archive(core::worker_pool& workers, std::function<std::shared_ptr<const settings>()> policy);
+create_archive(core::worker_pool& workers, text_extractor& texts,
+               std::function<std::shared_ptr<const settings>()> policy);
 
 } // namespace sandboxd::session

@@ -14,34 +14,34 @@ namespace sandboxd::session {
 /// tried again in a healed sandbox (N16.3), a fixed number of times. Included by commands.cpp only.
 template <class T>
 task<live_registry::ran<T>> live_registry::attempt(session_ptr one, std::shared_ptr<ticket> mine,
-                                                   std::shared_ptr<client_watch> watch, window times,
-                                                   bool for_run, operation<T> what) {
+                                                   client_probe client, window times, bool for_run,
+                                                   operation<T> what) {
     constexpr int tries = 3;
     std::optional<command_queue::place> place;
+    bool waited = false;
     for (int i = 0; i < tries; ++i) {
         // Healing comes before the turn: a sandbox that takes long to start holds no place.
+        waited = waited || !is_alive(*one);
         auto box = co_await obtain(one, mine, for_run, times.give_up);
         if (!box) {
-            const auto how = mine->closing()   ? fate::closed
-                             : mine->stopped() ? fate::stopped
-                             : mine->left()    ? fate::left
-                                               : fate::answered;
-            co_return ran<T>{how, box.error(), false};
+            co_return ran<T>{fate_of(*mine), box.error(), false};
         }
         one->touch(on_.clock);
         if (!place) {
             place.emplace(queue_.enter());
-            if (const auto how = co_await wait_turn(*place, mine, watch, times.deadline);
-                how != fate::answered) {
+            waited = waited || place->wake() != nullptr;
+            if (const auto how = co_await wait_turn(*place, mine, times.deadline); how != fate::answered) {
                 co_return ran<T>{how, error{}, false};
             }
+        }
+        if (waited && client && !co_await std::exchange(client, {})()) {
+            co_return ran<T>{fate::left, error{}, false};
         }
         if (!(*box)->alive()) {
             continue;
         }
         if (!mine->start()) {
-            const auto how = mine->closing() ? fate::closed : mine->stopped() ? fate::stopped : fate::left;
-            co_return ran<T>{how, error{}, false};
+            co_return ran<T>{fate_of(*mine), error{}, false};
         }
         const auto left =
             std::chrono::ceil<std::chrono::milliseconds>(times.deadline - std::chrono::steady_clock::now());

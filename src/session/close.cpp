@@ -149,6 +149,7 @@ task<void> live_registry::take_down(session_ptr one, bool purge) {
         one->step(stopped ? trigger::stopped : trigger::stop_overdue);
     }
     if (purge && one->record.workspace) {
+        co_await on_.workers.run([one] { one->workspace.end(); });
         co_await purge_workspace({one->record.id, one->record.token_nonce, 0, one->record.workspace});
     }
 }

@@ -78,10 +78,19 @@ live_registry::window live_registry::window_of(std::optional<double> seconds) co
     return times;
 }
 
+bool live_registry::is_alive(const session& one) {
+    const std::lock_guard lock(one.mutex);
+    return one.alive();
+}
+
+/// Why a command must not start; answered when it may.
+live_registry::fate live_registry::fate_of(const ticket& mine) {
+    return mine.closing() ? fate::closed : mine.stopped() ? fate::stopped : fate::answered;
+}
+
 /// answered: it is our turn.
 task<live_registry::fate> live_registry::wait_turn(const command_queue::place& place,
-                                                   std::shared_ptr<ticket> mine,
-                                                   std::shared_ptr<client_watch> watch, time_point deadline) {
+                                                   std::shared_ptr<ticket> mine, time_point deadline) {
     const auto wake = place.wake();
     if (!wake) {
         co_return fate::answered;
@@ -89,22 +98,8 @@ task<live_registry::fate> live_registry::wait_turn(const command_queue::place& p
     mine->wake_by([wake] { wake->set(); });
     const bool woken = co_await wake->wait_for(deadline - std::chrono::steady_clock::now());
     mine->wake_by({});
-    if (mine->closing()) {
-        co_return fate::closed;
-    }
-    if (mine->stopped()) {
-        co_return fate::stopped;
-    }
-    if (mine->left()) {
-        co_return fate::left;
-    }
-    if (!woken && !place.granted()) {
-        co_return fate::late;
-    }
-    if (watch && watch->probe && !co_await watch->probe()) {
-        co_return fate::left;
-    }
-    co_return fate::answered;
+    const auto how = fate_of(*mine);
+    co_return how == fate::answered && !woken && !place.granted() ? fate::late : how;
 }
 
 /// For a command that has been given up: what it started shall not run on without anybody.
@@ -170,8 +165,7 @@ exec_answer live_registry::show_exec(const session& one, ran<exec_result> how, c
     return answer;
 }
 
-task<result<exec_answer>> live_registry::exec(std::string id, exec_command command,
-                                              std::shared_ptr<client_watch> watch) {
+task<result<exec_answer>> live_registry::exec(std::string id, exec_command command, client_probe client) {
     const auto one = find_listed(id);
     if (!one) {
         co_return no_such(id);
@@ -191,7 +185,7 @@ task<result<exec_answer>> live_registry::exec(std::string id, exec_command comma
         co_return answer;
     }
     times.give_up += on_.waits.exec_grace;
-    auto place = registered::enter(one, core::random_hex(16), watch);
+    auto place = registered::enter(one, core::random_hex(16));
     if (!place) {
         co_return place.error();
     }
@@ -203,7 +197,7 @@ task<result<exec_answer>> live_registry::exec(std::string id, exec_command comma
         request.timeout = left;
         return box.exec(std::move(request));
     };
-    auto how = co_await attempt<exec_result>(one, place->mine(), watch, times, false, std::move(what));
+    auto how = co_await attempt<exec_result>(one, place->mine(), client, times, false, std::move(what));
     if (how.how == fate::left) {
         co_return error{errc::unavailable, "The client has left before the command started"};
     }
@@ -264,8 +258,7 @@ result<run_answer> live_registry::show_run(const session& one, ran<run_result> h
     return answer;
 }
 
-task<result<run_answer>> live_registry::run(std::string id, run_command command,
-                                            std::shared_ptr<client_watch> watch) {
+task<result<run_answer>> live_registry::run(std::string id, run_command command, client_probe client) {
     const auto one = find_listed(id);
     if (!one) {
         co_return no_such(id);
@@ -275,7 +268,7 @@ task<result<run_answer>> live_registry::run(std::string id, run_command command,
     }
     auto times = window_of(command.timeout_seconds);
     times.give_up = times.deadline + on_.waits.run_grace;
-    auto place = registered::enter(one, command.run_id, watch);
+    auto place = registered::enter(one, command.run_id);
     if (!place) {
         co_return place.error();
     }
@@ -290,7 +283,7 @@ task<result<run_answer>> live_registry::run(std::string id, run_command command,
         request.output_limit = run_output_limit;
         return box.run(std::move(request));
     };
-    auto how = co_await attempt<run_result>(one, place->mine(), watch, times, true, std::move(what));
+    auto how = co_await attempt<run_result>(one, place->mine(), client, times, true, std::move(what));
     const bool died = how.reached && how.how == fate::answered;
     auto answer = show_run(*one, std::move(how), times);
     if (!answer) {

@@ -1,11 +1,13 @@
 #include "session/door_check.hpp"
 
-#include "core/log.hpp"
+#include "core/fd.hpp"
 #include "core/random.hpp"
 #include "hostfs/blocking/content.hpp"
 #include "hostfs/blocking/remove.hpp"
 #include "session/bounded.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -45,10 +47,18 @@ std::optional<uid_t> owner_of(const door_question& what, const marker& one) {
     return bytes && *bytes == one.content ? std::optional(owner) : std::nullopt;
 }
 
+/// Readable by every user, whatever the umask is.
 bool leave(const door_question& what, const marker& one) {
     const auto in = host::workspace::open(what.root, what.id);
     const auto top = in ? in->find("") : in.error();
-    return top && !host::replace_content(*top, one.name, one.content, soon());
+    if (!top) {
+        return false;
+    }
+    const core::unique_fd file(::openat(top->handle.get(), one.name.c_str(),
+                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    return file && ::fchmod(file.get(), 0644) == 0 &&
+           ::write(file.get(), one.content.data(), one.content.size()) ==
+               static_cast<ssize_t>(one.content.size());
 }
 
 void take_back(const door_question& what, const marker& one) {
@@ -72,21 +82,19 @@ task<std::optional<uid_t>> written_by_sandbox(const conversation& with) {
     const marker one;
     const auto done = co_await bounded<result<void>>(
         with.calls, with.box, with.box->write(with.inside(one), one.content), with.until);
-    if (!done || !*done) {
-        co_return std::nullopt;
-    }
     auto look = [what = with.what, one] { return owner_of(what, one); };
-    co_return co_await with.workers.run(std::move(look));
+    const auto owner = co_await with.workers.run(std::move(look)); // what failed may have left something too
+    co_return done && *done ? owner : std::nullopt;
 }
 
 task<bool> seen_by_sandbox(const conversation& with) {
     const marker one;
     auto put = [what = with.what, one] { return leave(what, one); };
-    if (!co_await with.workers.run(std::move(put))) {
-        co_return false;
+    std::optional<result<file_content>> seen;
+    if (co_await with.workers.run(std::move(put))) {
+        seen = co_await bounded<result<file_content>>(
+            with.calls, with.box, with.box->read(with.inside(one), longest_content), with.until);
     }
-    const auto seen = co_await bounded<result<file_content>>(
-        with.calls, with.box, with.box->read(with.inside(one), longest_content), with.until);
     auto clear = [what = with.what, one] { take_back(what, one); };
     co_await with.workers.run(std::move(clear));
     co_return seen && *seen && (*seen)->bytes == one.content;
@@ -98,12 +106,17 @@ task<host_door> prove_door(core::worker_pool& workers, core::gate& calls, std::s
                            door_question what, std::chrono::milliseconds patience) {
     const conversation with{workers, calls, std::move(box), std::move(what),
                             std::chrono::steady_clock::now() + patience};
-    const auto owner = co_await written_by_sandbox(with);
-    if (owner) {
-        const bool ours_to_share = *owner == 0 || *owner == ::geteuid();
-        co_return with.what.may_write&& ours_to_share ? host_door::writes : host_door::reads;
+    // The host's file comes first. What a sandbox writes into a directory of its own stays there: it is asked
+    // to write only where the host has seen that it can take the file away again.
+    if (!co_await seen_by_sandbox(with)) {
+        co_return host_door::shut;
     }
-    co_return co_await seen_by_sandbox(with) ? host_door::reads : host_door::shut;
+    if (!with.what.may_write) {
+        co_return host_door::reads;
+    }
+    const auto owner = co_await written_by_sandbox(with);
+    const bool ours_to_share = owner && (*owner == 0 || *owner == ::geteuid());
+    co_return ours_to_share ? host_door::writes : host_door::reads;
 }
 
 } // namespace sandboxd::session

@@ -21,12 +21,12 @@ struct door_question {
     bool may_write = false; ///< settings and runtime allow native writes (N5.8, the service's part)
 };
 
-/// Contract N16, "Who serves files/*". The sandbox's user writes a file of random name and content, and the
-/// host looks for it: found, the directory is the same one; and its owner tells whether that user is root, or
-/// the service's own, who can change what the service writes (N5.8, by what the disk says rather than by the
-/// user's name, so that shifted ids are seen for what they are). A user who can't write there is shown a file
-/// of the host's instead. Leaves nothing behind. Never fails: no proof in `patience` means host_door::shut.
-/// Runs on a strand; `calls` counts what a sandbox never answers.
+/// Contract N16, "Who serves files/*". The host leaves a file of random name and content and takes it away
+/// again: seen by the sandbox, the directory is the same one. Then the sandbox's user writes one, and its
+/// owner tells whether that user is root, or the service's own, who can change what the service writes (N5.8,
+/// by what the disk says rather than by the user's name, so that shifted ids are seen for what they are).
+/// Leaves nothing behind, on either side. Never fails: no proof in `patience` means host_door::shut. Runs on
+/// a strand; `calls` counts what a sandbox never answers.
 [[nodiscard]] task<host_door> prove_door(core::worker_pool& workers, core::gate& calls,
                                          std::shared_ptr<sandbox> box, door_question what,
                                          std::chrono::milliseconds patience);

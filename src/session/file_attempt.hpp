@@ -2,6 +2,8 @@
 
 #include "session/bounded.hpp"
 #include "session/live_registry.hpp"
+#include "session/path_turn.hpp"
+#include "session/refusals.hpp"
 #include "session/registered.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -81,7 +83,7 @@ task<live_registry::file_outcome<T>> live_registry::ask(file_call& call, std::sh
             co_return out;
         }
         if (!mine->start()) {
-            out.answer = error{errc::gone, "Session " + one->record.id + " was closed"};
+            out.answer = was_closed(one->record.id);
             co_return out;
         }
         one->touch(on_.clock);
@@ -94,9 +96,7 @@ task<live_registry::file_outcome<T>> live_registry::ask(file_call& call, std::sh
         mine->wake_by({});
         if (mine->closing()) {
             // Even when it was answered: by a sandbox that was being stopped.
-            out.answer = answer && answer->has_value()
-                             ? std::move(*answer)
-                             : error{errc::gone, "Session " + one->record.id + " was closed"};
+            out.answer = answer && answer->has_value() ? std::move(*answer) : was_closed(one->record.id);
             co_return out;
         }
         if (!answer) {
@@ -123,7 +123,7 @@ task<live_registry::file_outcome<T>> live_registry::ask(file_call& call, std::sh
 template <class T>
 task<live_registry::file_outcome<T>> live_registry::look(file_call& call, file_operation<T> what) {
     file_outcome<T> out;
-    auto place = registered::enter(call.of, next_file_call(), nullptr);
+    auto place = registered::enter(call.of, next_file_call());
     if (!place) {
         out.refused = place.error();
         co_return out;
@@ -137,26 +137,16 @@ template <class T>
 task<live_registry::file_outcome<T>> live_registry::change(file_call& call, std::string path,
                                                            file_operation<T> what) {
     file_outcome<T> out;
-    auto place = registered::enter(call.of, next_file_call(), nullptr);
+    auto place = registered::enter(call.of, next_file_call());
     if (!place) {
         out.refused = place.error();
         co_return out;
     }
     const auto mine = place->mine();
-    struct turn { // the session lives as long as the line it stands in
-        turn(session_ptr of, std::string key) : one(std::move(of)), in_line(one->paths, std::move(key)) {}
-        session_ptr one;
-        path_locks::place in_line;
-    };
-    auto held = std::make_shared<turn>(call.of, lock_key(policy()->work_dir, path));
-    if (!held->in_line.granted()) {
-        mine->wake_by([held] { held->in_line.wake().set(); });
-        co_await held->in_line.wake().wait_for(call.give_up - std::chrono::steady_clock::now());
-        mine->wake_by({});
-        if (!held->in_line.granted() && !mine->closing()) {
-            out.refused = past_ceiling(call);
-            co_return out;
-        }
+    auto held = std::make_shared<path_turn>(call.of, lock_key(policy()->work_dir, path));
+    if (!co_await wait_for_turn(held, mine, call.give_up) && !mine->closing()) {
+        out.refused = past_ceiling(call);
+        co_return out;
     }
     out = co_await ask<T>(call, mine, held, std::move(what));
     co_return out;

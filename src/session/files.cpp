@@ -3,8 +3,6 @@
 #include "core/utf8.hpp"
 #include "session/file_attempt.hpp"
 #include "session/file_texts.hpp"
-#include "text/extract.hpp"
-#include "text/lines.hpp"
 
 namespace sandboxd::session {
 
@@ -17,15 +15,6 @@ std::string glob_root(std::string path) {
 std::string grep_root(const std::optional<std::string>& path) {
     return path && !path->empty() ? *path : ".";
 }
-
-std::string shown_text(const file_content& file, const result<std::string>& text,
-                       const read_command& command) {
-    if (file.bytes.empty()) {
-        return text::slice_lines("", command.offset, command.limit);
-    }
-    return text ? text::slice_lines(*text, command.offset, command.limit)
-                : "[Error: " + text.error().message + "]";
-}
 } // namespace
 
 std::string live_registry::next_file_call() {
@@ -33,26 +22,14 @@ std::string live_registry::next_file_call() {
     return "file " + std::to_string(next_file_call_++);
 }
 
-/// The text of a file in the sandbox; on a worker where that takes long. errc::timeout past the ceiling.
+/// The text of a file in the sandbox. errc::timeout past the ceiling.
 task<result<std::string>> live_registry::show_file(file_call& call, const file_content& file,
                                                    const read_command& command) {
-    if (text::is_quick(command.path, file.bytes.size())) {
-        const auto text = text::quick_extract(command.path, file.bytes);
-        co_return shown_text(file, text, command);
-    }
-    auto work = [this, &file, &command, until = call.give_up]() -> result<std::string> {
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-        if (left.count() <= 0 || stopping_) { // it waited too long for its turn
-            return error{errc::timeout, "no time is left"};
-        }
-        return shown_text(file, text::blocking::extract(command.path, file.bytes, left), command);
-    };
-    auto shown = co_await text_workers_.run(std::move(work));
-    if (!shown || std::chrono::steady_clock::now() >= call.give_up) {
+    auto shown = co_await texts_.lines(command.path, file.bytes, command.offset, command.limit, call.give_up);
+    if (!shown) {
         co_return past_ceiling(call);
     }
-    co_return shown;
+    co_return *shown ? std::move(**shown) : "[Error: " + shown->error().message + "]";
 }
 
 task<result<std::string>> live_registry::read(std::string id, read_command command) {

@@ -3,6 +3,7 @@
 #include "config/policy.hpp"
 #include "core/event.hpp"
 #include "core/gate.hpp"
+#include "core/turns.hpp"
 #include "session/admission.hpp"
 #include "session/command_queue.hpp"
 #include "session/files.hpp"
@@ -11,8 +12,8 @@
 #include "session/registry.hpp"
 #include "session/session.hpp"
 #include "session/shards.hpp"
+#include "session/text_extractor.hpp"
 #include "session/tombstones.hpp"
-#include "session/turn.hpp"
 #include "session/workspace_ages.hpp"
 
 #include <boost/asio/strand.hpp>
@@ -48,10 +49,8 @@ public:
     bool has_session(std::string_view id) const override { return find_listed(id) != nullptr; }
     task<result<event_page>> events(std::string id, std::int64_t after) override;
     task<result<void>> close(std::string id, bool purge) override;
-    task<result<exec_answer>> exec(std::string id, exec_command command,
-                                   std::shared_ptr<client_watch> watch) override;
-    task<result<run_answer>> run(std::string id, run_command command,
-                                 std::shared_ptr<client_watch> watch) override;
+    task<result<exec_answer>> exec(std::string id, exec_command command, client_probe client) override;
+    task<result<run_answer>> run(std::string id, run_command command, client_probe client) override;
     task<result<void>> stop_run(std::string id, std::string run_id) override;
     native_files& host_files() override { return *this; }
     archive& workspaces() override { return *archive_; }
@@ -200,10 +199,12 @@ private:
     exec_answer show_exec(const session& one, ran<exec_result> how, const window& times) const;
     result<run_answer> show_run(const session& one, ran<run_result> how, const window& times) const;
     task<fate> wait_turn(const command_queue::place& place, std::shared_ptr<ticket> mine,
-                         std::shared_ptr<client_watch> watch, time_point deadline);
+                         time_point deadline);
+    static fate fate_of(const ticket& mine);
+    static bool is_alive(const session& one);
     template <class T>
-    task<ran<T>> attempt(session_ptr one, std::shared_ptr<ticket> mine, std::shared_ptr<client_watch> watch,
-                         window times, bool for_run, operation<T> what);
+    task<ran<T>> attempt(session_ptr one, std::shared_ptr<ticket> mine, client_probe client, window times,
+                         bool for_run, operation<T> what);
     void stop_behind(const std::shared_ptr<sandbox>& box, const std::string& run_id);
     void record(const session_ptr& one, std::string_view op, std::string_view target, bool ok,
                 std::string_view detail, time_point began);
@@ -270,7 +271,7 @@ private:
 
     environment on_;
     policy_cell policy_;
-    turns policy_turns_;
+    core::turns policy_turns_;
     mutable std::mutex overrides_mutex_; ///< over the next two, which change within a turn
     policy_change from_file_;            ///< what the overrides file has said so far
     policy_change from_put_;
@@ -298,8 +299,7 @@ private:
     boost::asio::strand<boost::asio::io_context::executor_type> flush_strand_;
     std::shared_ptr<core::event> flush_now_; ///< on flush_strand_
     std::atomic<bool> flush_asked_{false};
-    /// For large texts and PDFs, which take long: few at once, and no other work waits behind them.
-    core::worker_pool text_workers_{"text", 2};
+    text_extractor texts_;
 
     std::mutex dirty_mutex_;
     std::vector<session_ptr> dirty_;

@@ -7,7 +7,8 @@
 #include "session/bounded.hpp"
 #include "session/door_check.hpp"
 #include "session/live_registry.hpp"
-#include "session/path_locks.hpp"
+#include "session/path_turn.hpp"
+#include "session/refusals.hpp"
 #include "session/registered.hpp"
 #include "session/workspace.hpp"
 
@@ -30,17 +31,19 @@ struct native_job {
     hostfs::native_path path;
     std::string content;
     std::string root; ///< of the workspaces
-    std::string id;
+    session_ptr of;
+    std::shared_ptr<ticket> mine;
     std::uint64_t max_bytes;
     hostfs::blocking::time_limit until;
 };
 
-/// The workspace; made again when somebody has removed it (N5.9, N16.9).
+/// The workspace; made again when somebody has removed it (N5.9, N16.9), unless that was a purge.
 hostfs::native_result<hostfs::blocking::workspace> open_workspace(const native_job& job) {
-    auto opened = hostfs::blocking::workspace::open(job.root, job.id);
+    const auto& id = job.of->record.id;
+    auto opened = host::workspace::open(job.root, id);
     if (!opened && opened.error().value() == ENOENT) {
-        if (blocking::make_workspace(job.root, job.id, std::nullopt)) {
-            opened = hostfs::blocking::workspace::open(job.root, job.id);
+        if (job.of->workspace.make(job.root, id, std::nullopt)) {
+            opened = host::workspace::open(job.root, id);
         }
     }
     if (!opened) {
@@ -67,6 +70,9 @@ native_outcome as_outcome(hostfs::native_result<T> done) {
 }
 
 native_outcome perform(const native_job& job) {
+    if (!job.mine->start()) {
+        return hostfs::native_failure{hostfs::refusal::ask_sandbox, "The session was closed"};
+    }
     const auto in = open_workspace(job);
     if (!in) {
         return in.error();
@@ -95,7 +101,7 @@ std::optional<native_outcome> at_once(const native_job& job) {
     if (changes(job.op)) {
         return std::nullopt;
     }
-    const auto found = hostfs::cached_node::find(job.root, job.id, job.path.relative);
+    const auto found = hostfs::cached_node::find(job.root, job.of->record.id, job.path.relative);
     if (!found || (job.op == native_op::list && !found->listed_lately())) {
         return std::nullopt;
     }
@@ -113,7 +119,7 @@ native_outcome perform_and_note(const native_job& job) {
     hostfs::blocking::learn_file_system(job.root);
     auto out = perform(job);
     if (out && job.op == native_op::list) {
-        hostfs::blocking::note_listed(job.root, job.id, job.path.relative);
+        hostfs::blocking::note_listed(job.root, job.of->record.id, job.path.relative);
     }
     return out;
 }
@@ -125,25 +131,6 @@ task<native_outcome> on_worker(core::worker_pool& workers, std::shared_ptr<const
 
 hostfs::native_failure too_long() {
     return {hostfs::refusal::timeout, "The file operation took too long"};
-}
-
-/// The right to change a path, shared with the operations that go through the sandbox (N16, "Who serves
-/// files/*"); the session lives as long as the line it stands in.
-struct turn_at_path {
-    turn_at_path(session_ptr of, std::string key) : one(std::move(of)), in_line(one->paths, std::move(key)) {}
-    session_ptr one;
-    path_locks::place in_line;
-};
-
-/// False when it did not come in time, or the session is being closed.
-task<bool> wait_turn_at_path(std::shared_ptr<turn_at_path> held, std::shared_ptr<ticket> mine,
-                             host::time_limit until) {
-    if (!held->in_line.granted()) {
-        mine->wake_by([held] { held->in_line.wake().set(); });
-        co_await held->in_line.wake().wait_for(until - std::chrono::steady_clock::now());
-        mine->wake_by({});
-    }
-    co_return held->in_line.granted();
 }
 
 /// Contract N4.6.
@@ -248,7 +235,7 @@ task<result<native_outcome>> live_registry::native(std::string id, native_call c
             hostfs::native_failure{hostfs::refusal::ask_sandbox, "native files are off"});
     }
     // In flight: neither the reaper nor an eviction ends the session meanwhile (N9.5).
-    const auto place = registered::enter(one, "native-" + std::to_string(next_native_call_++), nullptr);
+    const auto place = registered::enter(one, "native-" + std::to_string(next_native_call_++));
     if (!place) {
         co_return place.error();
     }
@@ -258,6 +245,9 @@ task<result<native_outcome>> live_registry::native(std::string id, native_call c
     const std::string target = call.path;
     native_outcome out =
         co_await through_host_door(one, std::move(call), place->mine(), arrived + time_allowed);
+    if (!out && place->mine()->closing()) {
+        co_return was_closed(id); // as a command that is pending then (N16.32)
+    }
     if (!out && out.error().strange) {
         core::log::warning("files/{} in session {}: {}", name_of(op), id, out.error().message);
     }
@@ -272,10 +262,10 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     if (!path) {
         co_return path.error();
     }
-    std::shared_ptr<turn_at_path> held;
+    std::shared_ptr<path_turn> held;
     if (call.op == native_op::write || call.op == native_op::remove) {
-        held = std::make_shared<turn_at_path>(one, lock_key(now->work_dir, path->normalized));
-        if (!co_await wait_turn_at_path(held, std::move(mine), until)) {
+        held = std::make_shared<path_turn>(one, lock_key(now->work_dir, path->normalized));
+        if (!co_await wait_for_turn(held, mine, until)) {
             co_return too_long();
         }
     }
@@ -284,13 +274,17 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     job->path = std::move(*path);
     job->content = std::move(call.content);
     job->root = blocking::workspace_root(*one->record.workspace, one->record.id);
-    job->id = one->record.id;
+    job->of = one;
+    job->mine = mine;
     job->max_bytes = static_cast<std::uint64_t>(now->max_read_bytes);
     job->until = until;
     if (auto out = at_once(*job)) {
         co_return std::move(*out);
     }
-    auto out = co_await bounded<native_outcome>(*calls_, held, on_worker(on_.workers, std::move(job)), until);
+    auto wake_by = [mine](std::function<void()> wake) { mine->wake_by(std::move(wake)); };
+    auto out = co_await bounded<native_outcome>(*calls_, held, on_worker(on_.workers, std::move(job)), until,
+                                                std::move(wake_by));
+    mine->wake_by({});
     if (!out) {
         co_return too_long();
     }

@@ -50,7 +50,8 @@ public:
 
     /// One operation: never wakes, heals or starts anything (N4.2), counts as activity, is logged, takes 25 s
     /// at most (N16.27; what it changes meanwhile stays changed). An operation that door_of() doesn't allow
-    /// is refused without a trace. not_found, unavailable; what is wrong with the file is inside.
+    /// is refused without a trace. not_found, unavailable, gone (closed meanwhile); what is wrong with the
+    /// file is inside.
     [[nodiscard]] virtual task<result<native_outcome>> native(std::string id, native_call call) = 0;
 };
 

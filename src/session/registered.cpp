@@ -2,8 +2,7 @@
 
 namespace sandboxd::session {
 
-result<registered> registered::enter(session_ptr one, std::string run_id,
-                                     std::shared_ptr<client_watch> watch) {
+result<registered> registered::enter(session_ptr one, std::string run_id) {
     auto mine = std::make_shared<ticket>(std::move(run_id));
     {
         const std::lock_guard lock(one->mutex);
@@ -14,10 +13,7 @@ result<registered> registered::enter(session_ptr one, std::string run_id,
             return error{errc::exists, "Run " + mine->run_id() + " is already running"};
         }
     }
-    if (watch) {
-        watch->on_left([mine] { mine->client_left(); });
-    }
-    return registered(std::move(one), std::move(mine), std::move(watch));
+    return registered(std::move(one), std::move(mine));
 }
 
 registered::~registered() {
@@ -27,9 +23,6 @@ registered::~registered() {
     {
         const std::lock_guard lock(session_->mutex);
         session_->commands.erase(mine_->run_id());
-    }
-    if (watch_) {
-        watch_->on_left({});
     }
     mine_->wake_by({});
     mine_->end();

@@ -116,14 +116,14 @@ public:
 
     /// Contract 3.2. What fails in the sandbox is an answer with exit code 1 and `Error: ...` as output.
     /// not_found, start_failed (healing), timeout (3 s after the ceiling, text with `service ceiling`),
-    /// unsupported, unavailable (the client has left: nobody reads it). `watch` may be null.
+    /// unsupported, unavailable (the client has left: nobody reads it). `client` may be empty.
     [[nodiscard]] virtual task<result<exec_answer>> exec(std::string id, exec_command command,
-                                                         std::shared_ptr<client_watch> watch) = 0;
+                                                         client_probe client) = 0;
 
     /// Contract 3.12, N8. not_found, gone, start_failed, unsupported, exists (the run id is in use),
-    /// unavailable. `watch` may be null. A run that was stopped shows exit code 143.
+    /// unavailable. `client` may be empty. A run that was stopped shows exit code 143.
     [[nodiscard]] virtual task<result<run_answer>> run(std::string id, run_command command,
-                                                       std::shared_ptr<client_watch> watch) = 0;
+                                                       client_probe client) = 0;
 
     /// Contract 1.5.6, N16.21: returns when the command is gone, at most 5 s later; a run still waiting never
     /// starts. not_found only. Never waits behind commands.

@@ -35,12 +35,15 @@ error full(std::string text) {
 }
 } // namespace
 
+/// Only those whose files outlive their sandbox: a session may have been opened before the service had a
+/// workspace root.
 std::vector<session_ptr> live_registry::longest_idle(std::size_t count, std::chrono::seconds at_least) const {
     std::vector<entry> candidates;
     for (const auto& one : shards_.unsorted()) {
         const std::lock_guard lock(one->mutex);
         const auto idle = one->idle(on_.clock);
-        if (one->at == phase::running && idle >= at_least && !one->in_flight()) {
+        if (one->at == phase::running && idle >= at_least && !one->in_flight() &&
+            (one->record.workspace || keeps_layers())) {
             candidates.emplace_back(idle, one->record.id, one);
         }
     }

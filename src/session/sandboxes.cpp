@@ -38,8 +38,9 @@ task<result<live_registry::built>> live_registry::build(session_ptr one, place_t
         if (!owner && policy->sandbox_uid) {
             owner = static_cast<std::uint32_t>(*policy->sandbox_uid);
         }
-        auto made = co_await on_.workers.run([path = *one->record.workspace, id = one->record.id, owner] {
-            return blocking::make_workspace(blocking::workspace_root(path, id), id, owner);
+        auto made = co_await on_.workers.run([one, owner] {
+            const auto& id = one->record.id;
+            return one->workspace.make(blocking::workspace_root(*one->record.workspace, id), id, owner);
         });
         if (!made) {
             co_return could_not_start(made.error());

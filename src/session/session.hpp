@@ -8,6 +8,7 @@
 #include "session/state.hpp"
 #include "session/ticket.hpp"
 #include "session/types.hpp"
+#include "session/workspace.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
@@ -74,6 +75,7 @@ struct session {
     std::chrono::seconds idle_limit{0}; ///< the service's when the sandbox was built (contract 2.13 a)
     event_log log;
     std::unordered_map<std::string, std::shared_ptr<ticket>> commands; ///< by run id
+    blocking::workspace_claim workspace;
     path_locks paths;            ///< writes and edits, one after the other per path; has a lock of its own
     std::shared_ptr<job> moving; ///< the healing, falling asleep or waking under way
     const std::shared_ptr<job> opening = std::make_shared<job>();

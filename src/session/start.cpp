@@ -25,7 +25,7 @@ live_registry::live_registry(environment on)
       flush_now_(std::make_shared<core::event>(flush_strand_)),
       last_prune_(on_.clock.steady()),
       reap_now_(std::make_shared<core::event>(flush_strand_)),
-      archive_(create_archive(on_.workers, [this] { return policy(); })) {}
+      archive_(create_archive(on_.workers, texts_, [this] { return policy(); })) {}
 
 live_registry::~live_registry() {
     if (calls_->inside() != 0) {
@@ -200,6 +200,7 @@ task<void> live_registry::settle() {
 task<void> live_registry::shutdown(shutdown_mode mode, std::chrono::steady_clock::duration limit) {
     const auto until = std::chrono::steady_clock::now() + limit;
     stopping_ = true;
+    texts_.stop();
     requests_.close();
     for (const auto& one : shards_.all()) {
         end_commands(one);

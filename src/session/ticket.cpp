@@ -1,7 +1,5 @@
 #include "session/ticket.hpp"
 
-#include "session/types.hpp"
-
 #include <utility>
 
 namespace sandboxd::session {
@@ -49,29 +47,6 @@ bool ticket::start() {
     }
     started_ = true;
     return true;
-}
-
-void client_watch::left() {
-    std::function<void()> callback;
-    {
-        const std::lock_guard lock(mutex_);
-        left_ = true;
-        callback = std::exchange(callback_, {});
-    }
-    if (callback) {
-        callback();
-    }
-}
-
-void client_watch::on_left(std::function<void()> callback) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!left_ || !callback) {
-            callback_ = std::move(callback);
-            return;
-        }
-    }
-    callback();
 }
 
 } // namespace sandboxd::session

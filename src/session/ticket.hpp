@@ -26,13 +26,10 @@ public:
     void close() { leave_word(closing_); }
     /// Somebody stopped it: never start it if it has not been started.
     void stop() { leave_word(stopped_); }
-    /// Its client has left: the same.
-    void client_left() { leave_word(left_); }
 
     [[nodiscard]] bool closing() const noexcept { return closing_; }
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
-    [[nodiscard]] bool left() const noexcept { return left_; }
-    [[nodiscard]] bool must_not_start() const noexcept { return closing_ || stopped_ || left_; }
+    [[nodiscard]] bool must_not_start() const noexcept { return closing_ || stopped_; }
 
     /// What wakes it where it waits now; called at once when there is word already. Called on any thread,
     /// possibly more than once.
@@ -51,7 +48,6 @@ private:
     const std::string run_id_;
     std::atomic<bool> closing_{false};
     std::atomic<bool> stopped_{false};
-    std::atomic<bool> left_{false};
     std::atomic<bool> started_{false};
     mutable std::mutex mutex_;
     std::string id_inside_; ///< empty: run_id_

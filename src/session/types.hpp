@@ -73,24 +73,9 @@ struct health {
     std::optional<std::string> degraded; ///< sandbox_builder::degraded()
 };
 
-/// What the api tells a queued command about its client (N16.21, design.md "Decided" 23). Thread-safe.
-class client_watch {
-public:
-    /// The connection was reset: a command that has not started never will.
-    void left();
-
-    /// Set before the call: asked once before a command that had to wait is started; false means the client
-    /// is gone.
-    std::function<task<bool>()> probe;
-
-    /// For the registry: called at most once, at once when the client has left already. Empty takes it back.
-    void on_left(std::function<void()> callback);
-
-private:
-    std::mutex mutex_;
-    bool left_ = false;
-    std::function<void()> callback_;
-};
+/// Is the client of a command still there? Asked once before a command that had to wait is started (N16.21,
+/// design.md "Decided" 23); empty where nobody can tell.
+using client_probe = std::function<task<bool>()>;
 
 /// Contract 1.5.4 exec.
 struct exec_command {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,22 @@ namespace sandboxd::session::blocking {
 [[nodiscard]] result<std::string> make_workspace(const std::string& root, const std::string& id,
                                                  std::optional<std::uint32_t> uid);
 
+/// A session's claim to its directory, which its purge ends: what still waits for a worker then does not
+/// bring the directory back. Thread-safe; held for a few system calls.
+class workspace_claim {
+public:
+    /// make_workspace(); errc::gone once the claim has ended.
+    [[nodiscard]] result<std::string> make(const std::string& root, const std::string& id,
+                                           std::optional<std::uint32_t> uid);
+    void end();
+
+private:
+    std::mutex mutex_;
+    bool over_ = false;
+};
+
 /// Removes `<root>/<id>` and all below it, following no link. What can't be removed stays (contract 2.12);
-/// true when nothing is left.
+/// true when nothing is left. Gives up after ten minutes.
 bool remove_workspace(const std::string& root, const std::string& id);
 
 /// Removes `<root>/<id>` where it holds nothing but an empty `workspace`.

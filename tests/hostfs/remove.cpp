@@ -1,5 +1,7 @@
 #include "fixture.hpp"
 
+#include "hostfs/blocking/remove.hpp"
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
@@ -7,6 +9,7 @@
 #include <fcntl.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace hostfs_tests {
 
@@ -53,6 +56,51 @@ BOOST_AUTO_TEST_CASE(a_tree_far_deeper_than_a_path_can_name) {
     }
     at.reset();
     BOOST_TEST(why(blocking::remove(in, path("/workspace/t"), soon())) == "done");
+    BOOST_TEST(fs::is_empty(work()));
+}
+
+BOOST_AUTO_TEST_CASE(a_thorough_removal_leaves_only_what_can_not_be_removed) {
+    if (::geteuid() != 0) {
+        return; // root lowers its rights here; others have none to give up
+    }
+    const auto in = open(walk_kind::kernel);
+    const auto remove = [&in](const std::string& name, blocking::removal how) {
+        return blocking::remove_entry(in.find("").value(), name, soon(), how).value();
+    };
+    // Owned by nobody, who may not change what is root's in it; one directory is shut by its owner.
+    BOOST_REQUIRE(::chown(work().c_str(), 65534, 65534) == 0);
+    const auto give = [this](const std::string& name, mode_t mode) {
+        fs::create_directories(work(name));
+        BOOST_REQUIRE(::chown(work(name).c_str(), 65534, 65534) == 0);
+        BOOST_REQUIRE(::chmod(work(name).c_str(), mode) == 0);
+    };
+    give("t", 0755);
+    for (int i = 0; i < 300; ++i) {
+        const auto name = "t/" + std::to_string(i);
+        give(name, 0755);
+        put(work(name + "/f"), "x");
+        put(work(name + "-file"), "x");
+    }
+    give("t/shut", 0755);
+    put(work("t/shut/f"), "x");
+    give("t/shut/below", 0755);
+    BOOST_REQUIRE(::chmod(work("t/shut").c_str(), 0) == 0);
+    fs::create_directories(work("t/150/roots/deep"));
+    put(work("t/150/roots/deep/f"), "x");
+    {
+        const as_nobody lowered;
+        BOOST_TEST(remove("t", blocking::removal::strict) != 0);
+        BOOST_TEST(fs::exists(work("t")));
+        BOOST_TEST(remove("t", blocking::removal::thorough) == EACCES);
+    }
+    std::vector<std::string> left;
+    for (const auto& one : fs::recursive_directory_iterator(work())) {
+        left.push_back(one.path().lexically_relative(work()).string());
+    }
+    const std::vector<std::string> expected{"t", "t/150", "t/150/roots", "t/150/roots/deep",
+                                            "t/150/roots/deep/f"};
+    BOOST_TEST(left == expected, boost::test_tools::per_element());
+    BOOST_TEST(remove("t", blocking::removal::thorough) == 0);
     BOOST_TEST(fs::is_empty(work()));
 }
 

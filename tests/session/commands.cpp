@@ -6,11 +6,6 @@ using namespace sandboxd;
 using namespace std::chrono_literals;
 
 namespace {
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
-};
-
 std::string run_id(char digit) {
     return std::string(32, digit);
 }
@@ -18,14 +13,9 @@ std::string run_id(char digit) {
 session::run_command program(char id, std::vector<std::string> argv, std::optional<double> timeout = {}) {
     return {run_id(id), std::move(argv), {}, timeout};
 }
-
-#define CHECK_ERROR(answer, expected_code, text)                                                             \
-    BOOST_REQUIRE((answer).has_error());                                                                     \
-    BOOST_TEST(std::string(name_of((answer).error().code)) == name_of(expected_code));                       \
-    BOOST_TEST((answer).error().message == (text))
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(commands, fixture)
+BOOST_FIXTURE_TEST_SUITE(commands, test::with_host)
 
 BOOST_AUTO_TEST_CASE(exec_shows_output_and_code) {
     test::service service(host, store);
@@ -198,13 +188,10 @@ BOOST_AUTO_TEST_CASE(what_is_stopped_or_left_while_waiting_never_starts) {
     service.open("a");
     const auto first = service.start(service.sessions().run("a", program('0', {"hang"}), nullptr));
     service.until([this] { return host->commands == 1; });
-    auto watch = std::make_shared<session::client_watch>();
-    auto gone_when_asked = std::make_shared<session::client_watch>();
-    gone_when_asked->probe = []() -> task<bool> { co_return false; };
-    auto still_there = std::make_shared<session::client_watch>();
-    still_there->probe = []() -> task<bool> { co_return true; };
+    const session::client_probe gone_when_asked = []() -> task<bool> { co_return false; };
+    const session::client_probe still_there = []() -> task<bool> { co_return true; };
     const auto stopped = service.start(service.sessions().run("a", program('1', {"true"}), nullptr));
-    const auto left = service.start(service.sessions().exec("a", {"true", std::nullopt}, watch));
+    const auto left = service.start(service.sessions().exec("a", {"true", std::nullopt}, gone_when_asked));
     const auto probed = service.start(service.sessions().run("a", program('2', {"true"}), gone_when_asked));
     const auto stays = service.start(service.sessions().run("a", program('3', {"true"}), still_there));
     service.pass(5ms);
@@ -212,24 +199,39 @@ BOOST_AUTO_TEST_CASE(what_is_stopped_or_left_while_waiting_never_starts) {
     const auto shown = service.ready(stopped);
     BOOST_REQUIRE(shown.has_value());
     BOOST_TEST(shown->end.exit_code.value() == 143);
-    watch->left();
-    const auto nobody = service.ready(left);
-    CHECK_ERROR(nobody, errc::unavailable, "The client has left before the command started");
     // A stop does not wait behind the command that holds the only place.
     BOOST_TEST(service.get(service.sessions().stop_run("a", run_id('0'))).has_value());
     BOOST_TEST(service.ready(first).has_value());
-    BOOST_TEST(service.ready(probed).has_error());
+    for (const auto& nobody : {service.ready(left).error(), service.ready(probed).error()}) {
+        BOOST_TEST(std::string(name_of(nobody.code)) == name_of(errc::unavailable));
+        BOOST_TEST(nobody.message == "The client has left before the command started");
+    }
     BOOST_TEST(service.ready(stays)->end.exit_code.value() == 0);
     BOOST_TEST(host->commands == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_has_left_before_the_call_starts_nothing) {
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_during_a_heal_starts_nothing) {
     test::service service(host, store);
     service.open("a");
-    auto watch = std::make_shared<session::client_watch>();
-    watch->left();
-    BOOST_TEST(service.get(service.sessions().exec("a", {"true", std::nullopt}, watch)).has_error());
-    BOOST_TEST(host->commands == 0);
+    int asked = 0;
+    bool there = true;
+    const session::client_probe client = [&asked, &there]() -> task<bool> {
+        ++asked;
+        co_return there;
+    };
+    BOOST_TEST(service.get(service.sessions().exec("a", {"true", std::nullopt}, client)).has_value());
+    BOOST_TEST(asked == 0); // it had nothing to wait for
+    for (const bool stays : {false, true}) {
+        host->place_of("a")->alive = false;
+        host->hold_builds = true;
+        const auto answer = service.start(service.sessions().exec("a", {"true", std::nullopt}, client));
+        service.pass(5ms);
+        there = stays;
+        host->hold_builds = false;
+        BOOST_TEST(service.ready(answer).has_value() == stays);
+        BOOST_TEST(asked == (stays ? 2 : 1));
+        BOOST_TEST(host->commands == (stays ? 2 : 1));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(without_kept_files_a_dead_sandbox_is_healed_by_exec_and_gone_for_run) {

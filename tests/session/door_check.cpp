@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace sandboxd::test {
@@ -33,6 +34,7 @@ public:
         if (!file) {
             co_return error{errc::not_found, "No such file"};
         }
+        read_mode = static_cast<unsigned>(fs::status(inside(path)).permissions());
         file_content out;
         out.bytes.assign(std::istreambuf_iterator<char>(file), {});
         co_return out;
@@ -41,6 +43,7 @@ public:
         if (!writes) {
             co_return error{errc::denied, "Permission denied"};
         }
+        ++written;
         std::ofstream(inside(path), std::ios::binary) << content;
         if (owner != 0 && ::chown(inside(path).c_str(), owner, owner) != 0) {
             co_return error{errc::io, "chown"};
@@ -49,7 +52,9 @@ public:
     }
 
     bool writes = true;
-    uid_t owner = 0; ///< who owns what it writes; 0: whoever runs this test
+    int written = 0;
+    unsigned read_mode = 0; ///< of the file that was read last
+    uid_t owner = 0;        ///< who owns what it writes; 0: whoever runs this test
 
 private:
     [[nodiscard]] fs::path inside(const std::string& path) const {
@@ -69,6 +74,7 @@ struct door_fixture {
         const auto door =
             get(context, session::prove_door(workers, calls, box, what, std::chrono::seconds(10)));
         BOOST_TEST(fs::is_empty(workspace()));
+        BOOST_TEST(fs::is_empty(elsewhere.path()));
         return door;
     }
 
@@ -102,8 +108,16 @@ BOOST_AUTO_TEST_CASE(another_user_reads_only) {
 BOOST_AUTO_TEST_CASE(another_directory_is_no_door) {
     const auto box = std::make_shared<file_sandbox>(elsewhere.path());
     BOOST_TEST((prove(box, true) == host_door::shut));
-    box->writes = false;
-    BOOST_TEST((prove(box, true) == host_door::shut));
+    BOOST_TEST(box->written == 0); // nobody here could take it away again
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_the_hosts_is_seen_whatever_the_umask) {
+    const auto box = std::make_shared<file_sandbox>(workspace());
+    const auto before = ::umask(0077);
+    const auto door = prove(box, true);
+    ::umask(before);
+    BOOST_TEST((door == host_door::writes));
+    BOOST_TEST(box->read_mode == 0644U);
 }
 
 BOOST_AUTO_TEST_CASE(a_host_directory_that_is_gone_is_no_door) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string_view>
 
 namespace sandboxd::test {
 
@@ -49,6 +52,27 @@ public:
         co_return;
     }
 
+    task<result<file_content>> read(std::string path, std::uint64_t most) override {
+        if (place_->directory.empty()) {
+            co_return co_await sandbox::read(std::move(path), most);
+        }
+        std::ifstream file(inside(path), std::ios::binary);
+        if (!file) {
+            co_return error{errc::not_found, "No such file"};
+        }
+        file_content out;
+        out.bytes.assign(std::istreambuf_iterator<char>(file), {});
+        co_return out;
+    }
+
+    task<result<void>> write(std::string path, std::string content) override {
+        if (place_->directory.empty()) {
+            co_return co_await sandbox::write(std::move(path), std::move(content));
+        }
+        std::ofstream(inside(path), std::ios::binary) << content;
+        co_return result<void>();
+    }
+
     task<result<usage_sample>> usage() override {
         usage_sample sample;
         sample.pids = static_cast<std::uint64_t>(++usages_);
@@ -69,6 +93,10 @@ public:
     std::string handle() const override { return place_->slot.handle; }
 
 private:
+    [[nodiscard]] std::string inside(std::string_view path) const {
+        return place_->directory + std::string(path.substr(std::string_view("/workspace").size()));
+    }
+
     /// "exit N", "echo TEXT", "sleep MS", "signal N", "hang", "outlast" (prints, can't be stopped at its
     /// deadline); anything else ends with 0.
     task<result<exit_status>> act(std::string run_id, std::string command, std::chrono::milliseconds limit,
@@ -176,6 +204,7 @@ task<result<std::shared_ptr<sandbox>>> fake_host::build(sandbox_spec spec, slot_
         }
         place = there;
         place->session_id = spec.session_id;
+        place->directory = spec.workspace_dir.value_or("");
         place->keep = spec.keep != keeping::nothing;
         place->alive = true;
         last_cpus = spec.limits.cpus;

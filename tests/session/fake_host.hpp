@@ -20,6 +20,7 @@ namespace sandboxd::test {
 struct fake_place {
     slot_record slot;
     std::string session_id;
+    std::string directory; ///< of the host: what is /workspace inside; "" for none
     std::atomic<bool> alive{true};
     std::atomic<bool> frozen{false}; ///< nothing answers any more, the stop neither
     std::atomic<bool> keep{false};   ///< its layer outlives a stop

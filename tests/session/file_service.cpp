@@ -13,27 +13,15 @@ file_service::file_service(settings config) : config_(std::move(config)) {
         spec.work_dir = policy.work_dir;
         return spec;
     };
-    registry_ = session::create_registry({context_, config_, *store_, *host_, *clock_, workers_, authority_,
+    registry_ = session::create_registry({context(), config_, *store_, *host_, *clock_, workers_, authority_,
                                           std::move(runtimes), test_policy_text(), short_patience()});
-    BOOST_REQUIRE(test::get(context_, registry_->start()).has_value());
+    BOOST_REQUIRE(get(registry_->start()).has_value());
     open("s");
 }
 
 file_service::~file_service() {
-    test::run(context_, registry_->shutdown(session::shutdown_mode::stop, std::chrono::seconds(5)));
-    context_.restart();
-    context_.run_for(std::chrono::seconds(10)); // operations that were given up end by themselves
-}
-
-void file_service::until(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    bool held = holds();
-    while (!held && std::chrono::steady_clock::now() < end) {
-        context_.restart();
-        context_.run_one_for(std::chrono::milliseconds(5));
-        held = holds();
-    }
-    BOOST_REQUIRE(held);
+    test::run(context(), registry_->shutdown(session::shutdown_mode::stop, std::chrono::seconds(5)));
+    pass(std::chrono::seconds(10)); // operations that were given up end by themselves
 }
 
 void file_service::open(const std::string& id) {

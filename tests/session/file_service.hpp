@@ -8,7 +8,7 @@
 
 namespace sandboxd::test {
 
-class file_service {
+class file_service : public on_context {
 public:
     explicit file_service(settings config = test_settings());
     ~file_service();
@@ -19,30 +19,6 @@ public:
     session::file_operations& files() { return registry_->files(); }
     sandboxes::memory::memory_builder& host() { return *host_; }
 
-    /// Waits for an answer; the coroutine runs on a strand of its own.
-    template <class T>
-    T get(task<T> work) {
-        auto answer = start(std::move(work));
-        return ready(answer);
-    }
-    template <class T>
-    std::shared_ptr<std::optional<T>> start(task<T> work) {
-        auto answer = std::make_shared<std::optional<T>>();
-        boost::asio::co_spawn(boost::asio::make_strand(context_.get_executor()), std::move(work),
-                              [answer](const std::exception_ptr& thrown, T value) {
-                                  if (!thrown) {
-                                      answer->emplace(std::move(value));
-                                  }
-                              });
-        return answer;
-    }
-    template <class T>
-    T ready(const std::shared_ptr<std::optional<T>>& answer) {
-        until([&answer] { return answer->has_value(); });
-        return std::move(**answer);
-    }
-    void until(const std::function<bool()>& holds);
-
     void open(const std::string& id);
     void put(const std::string& path, const std::string& bytes); ///< in session "s"
     std::string read(const std::string& path, std::int64_t offset = 0, std::int64_t limit = 2000);
@@ -51,7 +27,6 @@ public:
     session::event last_event();
 
 private:
-    boost::asio::io_context context_;
     settings config_;
     std::shared_ptr<sandboxes::memory::memory_builder> host_ = sandboxes::memory::create_memory_builder();
     std::shared_ptr<store::session_store> store_ = store::create_memory_store();

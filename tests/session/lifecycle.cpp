@@ -6,20 +6,10 @@
 #include <regex>
 
 using namespace sandboxd;
+using test::named;
 using namespace std::chrono_literals;
 
 namespace {
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
-};
-
-session::open_request named(const std::string& id) {
-    session::open_request request;
-    request.session_id = id;
-    return request;
-}
-
 /// A disk that is full while `full` says so: nothing can be closed then.
 class full_store final : public store::session_store {
 public:
@@ -47,14 +37,9 @@ private:
     std::shared_ptr<store::session_store> real_;
     std::function<bool()> full_;
 };
-
-#define CHECK_ERROR(answer, expected_code, text)                                                             \
-    BOOST_REQUIRE((answer).has_error());                                                                     \
-    BOOST_TEST(std::string(name_of((answer).error().code)) == name_of(expected_code));                       \
-    BOOST_TEST((answer).error().message == (text))
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(lifecycle, fixture)
+BOOST_FIXTURE_TEST_SUITE(lifecycle, test::with_host)
 
 BOOST_AUTO_TEST_CASE(an_open_answers_with_a_token_that_works_for_that_session_only) {
     test::service service(host, store);

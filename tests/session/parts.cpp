@@ -207,4 +207,17 @@ BOOST_AUTO_TEST_CASE(a_workspace_is_made_with_its_modes_and_removed_whole) {
     BOOST_TEST(std::filesystem::exists(outside));
 }
 
+BOOST_AUTO_TEST_CASE(a_claim_that_has_ended_makes_no_workspace) {
+    const test::temporary_directory root;
+    session::blocking::workspace_claim claim;
+    BOOST_TEST(claim.make(root.path().string(), "a", std::nullopt).value() ==
+               root.path().string() + "/a/workspace");
+    BOOST_TEST(session::blocking::remove_workspace(root.path().string(), "a"));
+    claim.end();
+    const auto refused = claim.make(root.path().string(), "a", std::nullopt);
+    BOOST_REQUIRE(refused.has_error());
+    BOOST_TEST((refused.error().code == errc::gone));
+    BOOST_TEST(!std::filesystem::exists(root.path() / "a"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

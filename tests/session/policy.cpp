@@ -6,12 +6,11 @@
 #include <fstream>
 
 using namespace sandboxd;
+using test::named;
 using namespace std::chrono_literals;
 
 namespace {
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
+struct fixture : test::with_host {
     test::temporary_directory root;
 
     [[nodiscard]] settings with_file() const {
@@ -31,11 +30,6 @@ policy_change max_sessions(std::optional<std::int64_t> value) {
     return change;
 }
 
-session::open_request named(const std::string& id) {
-    session::open_request request;
-    request.session_id = id;
-    return request;
-}
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(policy, fixture)

@@ -11,9 +11,7 @@ using namespace sandboxd;
 using namespace std::chrono_literals;
 
 namespace {
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
+struct fixture : test::with_host {
     test::temporary_directory root;
 
     [[nodiscard]] settings config() const {

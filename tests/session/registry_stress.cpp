@@ -2,6 +2,7 @@
 // all of it ended and nothing is left.
 
 #include "core/offload.hpp"
+#include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "session/registry.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -100,11 +102,8 @@ task<void> client(session::registry& sessions, quick_host& host, int number, int
             answers += (co_await sessions.exec(id, {"true", std::nullopt}, nullptr)).has_value() ? 1 : 0;
         }
         const std::string run_id(32, static_cast<char>('a' + number % 6));
-        auto watch = std::make_shared<session::client_watch>();
-        if (i % 5 == 0) {
-            watch->left();
-        }
-        answers += (co_await sessions.run(id, {run_id, {"true"}, {}, 1.0}, watch)).has_value() ? 1 : 0;
+        const session::client_probe client = [gone = i % 5 == 0]() -> task<bool> { co_return !gone; };
+        answers += (co_await sessions.run(id, {run_id, {"true"}, {}, 1.0}, client)).has_value() ? 1 : 0;
         [[maybe_unused]] const auto stopped = co_await sessions.stop_run(id, run_id);
         if (opened) {
             [[maybe_unused]] const auto scope = sessions.authorize(opened->token, id);
@@ -133,7 +132,11 @@ task<void> begin(session::registry& sessions, std::atomic<bool>& good) {
 
 int main() {
     boost::asio::io_context context;
+    const auto root = std::filesystem::temp_directory_path() / ("sandboxd-stress-" + core::random_hex(8));
+    std::filesystem::create_directory(root);
     settings config;
+    config.workspace_root = root.string();
+    config.native_files = false;
     config.max_sessions = 6;
     config.max_open_sessions = 9;
     config.evict_idle_after = 0;
@@ -182,6 +185,7 @@ int main() {
     for (auto& one : threads) {
         one.join();
     }
+    std::filesystem::remove_all(root);
     const auto health = sessions->health_numbers();
     std::printf("answers %ld, left: sandboxes %zu, sessions %ld, commands %ld, faults %lu\n", answers.load(),
                 host.left(), static_cast<long>(health.sessions), static_cast<long>(health.running_commands),

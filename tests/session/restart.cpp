@@ -7,6 +7,7 @@
 #include <random>
 
 using namespace sandboxd;
+using test::named;
 using namespace std::chrono_literals;
 
 namespace {
@@ -52,17 +53,6 @@ private:
     std::atomic<bool> released_{false};
 };
 
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
-};
-
-session::open_request named(const std::string& id) {
-    session::open_request request;
-    request.session_id = id;
-    return request;
-}
-
 /// No slot without a session, no session without its slot, no sandbox without either.
 void check_records(test::service& service, store::session_store& store, test::fake_host& host) {
     const auto kept = test::get(service.context(), store.load());
@@ -88,7 +78,7 @@ void check_records(test::service& service, store::session_store& store, test::fa
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(restart, fixture)
+BOOST_FIXTURE_TEST_SUITE(restart, test::with_host)
 
 BOOST_AUTO_TEST_CASE(sessions_tokens_events_and_running_commands_survive) {
     std::string token;

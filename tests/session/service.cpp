@@ -59,7 +59,7 @@ session::policy_text test_policy_text() {
 service::service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
                  settings config)
     : config_(std::move(config)), host_(std::move(host)), store_(std::move(store)) {
-    registry_ = session::create_registry({context_, config_, *store_, *host_, *clock_, workers_, authority_,
+    registry_ = session::create_registry({context(), config_, *store_, *host_, *clock_, workers_, authority_,
                                           test_runtimes(), test_policy_text(), short_patience()});
     BOOST_REQUIRE(get(registry_->start()).has_value());
 }
@@ -72,23 +72,7 @@ service::~service() {
 
 void service::shut(session::shutdown_mode mode) {
     shut_ = true;
-    test::run(context_, registry_->shutdown(mode, std::chrono::seconds(5)));
-}
-
-void service::until(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    bool held = holds();
-    while (!held && std::chrono::steady_clock::now() < end) {
-        context_.restart();
-        context_.run_one_for(std::chrono::milliseconds(5));
-        held = holds();
-    }
-    BOOST_REQUIRE(held);
-}
-
-void service::pass(std::chrono::milliseconds time) {
-    context_.restart();
-    context_.run_for(time);
+    test::run(context(), registry_->shutdown(mode, std::chrono::seconds(5)));
 }
 
 session::opened service::open(const std::string& id) {

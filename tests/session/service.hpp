@@ -3,12 +3,8 @@
 // A registry with everything below it, and a way to wait for its answers on the test's thread.
 
 #include "session/fake_host.hpp"
+#include "session/on_context.hpp"
 #include "session/registry.hpp"
-#include "support/run.hpp"
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -68,8 +64,26 @@ inline session::patience short_patience() {
     return waits;
 }
 
+/// What the service stands on, for as many lives of it as a test has.
+struct with_host {
+    std::shared_ptr<fake_host> host = std::make_shared<fake_host>();
+    std::shared_ptr<store::session_store> store = store::create_memory_store();
+};
+
+inline session::open_request named(const std::string& id) {
+    session::open_request request;
+    request.session_id = id;
+    return request;
+}
+
+/// An answer that must be this error.
+#define CHECK_ERROR(answer, expected_code, text)                                                             \
+    BOOST_REQUIRE((answer).has_error());                                                                     \
+    BOOST_TEST(std::string(name_of((answer).error().code)) == name_of(expected_code));                       \
+    BOOST_TEST((answer).error().message == (text))
+
 /// One life of the service; the host and the store go on after it.
-class service {
+class service : public on_context {
 public:
     service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
             settings config = test_settings());
@@ -78,36 +92,9 @@ public:
     service& operator=(const service&) = delete;
 
     session::registry& sessions() { return *registry_; }
-    boost::asio::io_context& context() { return context_; }
     core::manual_clock& clock() { return *clock_; }
     fake_host& host() { return *host_; }
-
-    /// Waits for an answer; the coroutine runs on a strand of its own.
-    template <class T>
-    T get(task<T> work) {
-        return test::get(context_, on_strand(std::move(work)));
-    }
-    /// Starts it and lets the test go on; take the answer with `ready`.
-    template <class T>
-    std::shared_ptr<std::optional<T>> start(task<T> work) {
-        auto answer = std::make_shared<std::optional<T>>();
-        boost::asio::co_spawn(boost::asio::make_strand(context_.get_executor()), std::move(work),
-                              [answer](const std::exception_ptr& thrown, T value) {
-                                  if (!thrown) {
-                                      answer->emplace(std::move(value));
-                                  }
-                              });
-        return answer;
-    }
-    template <class T>
-    T ready(const std::shared_ptr<std::optional<T>>& answer) {
-        until([&answer] { return answer->has_value(); });
-        return std::move(**answer);
-    }
-    /// Lets the service work until the condition holds; fails the test after 30 s.
-    void until(const std::function<bool()>& holds);
-    /// Lets it work for a while.
-    void pass(std::chrono::milliseconds time);
+    core::worker_pool& workers() { return workers_; } ///< one thread
 
     session::opened open(const std::string& id);
     session::event_page events(const std::string& id, std::int64_t after = 0);
@@ -119,13 +106,6 @@ public:
     void shut(session::shutdown_mode mode);
 
 private:
-    template <class T>
-    task<T> on_strand(task<T> work) {
-        co_return co_await boost::asio::co_spawn(boost::asio::make_strand(context_.get_executor()),
-                                                 std::move(work), boost::asio::use_awaitable);
-    }
-
-    boost::asio::io_context context_;
     settings config_;
     std::shared_ptr<fake_host> host_;
     std::shared_ptr<store::session_store> store_;

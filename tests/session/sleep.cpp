@@ -7,13 +7,12 @@
 #include <fstream>
 
 using namespace sandboxd;
+using test::named;
 using namespace std::chrono_literals;
 
 namespace {
 
-struct fixture {
-    std::shared_ptr<test::fake_host> host = std::make_shared<test::fake_host>();
-    std::shared_ptr<store::session_store> store = store::create_memory_store();
+struct fixture : test::with_host {
     test::temporary_directory root;
 
     [[nodiscard]] settings config(std::optional<std::int64_t> max_sessions) const {
@@ -24,12 +23,6 @@ struct fixture {
         return made;
     }
 };
-
-session::open_request named(const std::string& id) {
-    session::open_request request;
-    request.session_id = id;
-    return request;
-}
 
 session::open_request reusing(const std::string& id) {
     auto request = named(id);
@@ -75,6 +68,26 @@ BOOST_AUTO_TEST_CASE(at_the_ceiling_the_longest_idle_session_makes_way) {
     BOOST_TEST(info.last_activity == 1'700'000'060.5);
     BOOST_TEST(!info.usage.has_value());
     BOOST_TEST(!info.alive);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_whose_files_would_be_lost_never_makes_way) {
+    {
+        auto rootless = config(std::nullopt);
+        rootless.workspace_root.reset();
+        rootless.evict_idle_after.reset();
+        test::service service(host, store, rootless);
+        service.open("a");
+    }
+    test::service service(host, store, config(2)); // the service got its workspace root only now
+    service.later(50s);
+    service.open("b");
+    service.later(100s);
+    service.open("c");
+    BOOST_TEST(service.state("a") == "running");
+    BOOST_TEST(service.state("b") == "hibernated");
+    BOOST_TEST(failure(service.get(service.sessions().open(named("d")))) ==
+               "capacity: Session limit of 2 reached: close one first");
+    BOOST_TEST(service.exec("a", "echo here").output == "here\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_command_wakes_and_the_log_goes_on) {

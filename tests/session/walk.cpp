@@ -36,6 +36,7 @@ unsigned seed() {
 class walk {
 public:
     walk() {
+        config_.native_files = false;
         config_.max_sessions = resident_ceiling;
         config_.max_open_sessions = open_ceiling;
         config_.max_sessions_per_tenant = tenant_ceiling;
@@ -78,7 +79,11 @@ private:
     int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
     std::string any_id() { return std::string(1, static_cast<char>('a' + pick(10))); }
 
-    void start() { service_ = std::make_unique<test::service>(host_, store_, config_); }
+    void start() {
+        // Every other life has no workspace root: what is opened in it must never be put to sleep.
+        config_.workspace_root = ++lives_ % 2 == 1 ? std::optional(root_.path().string()) : std::nullopt;
+        service_ = std::make_unique<test::service>(host_, store_, config_);
+    }
 
     template <class T>
     void wait_later(std::shared_ptr<std::optional<T>> answer, const char* what) {
@@ -209,6 +214,7 @@ private:
             }
             BOOST_REQUIRE(records.contains(one.id));
             BOOST_REQUIRE((records[one.id].state == store::session_state::hibernated) == one.hibernated);
+            BOOST_REQUIRE(!one.hibernated || records[one.id].workspace.has_value());
             BOOST_REQUIRE(records[one.id].slot.has_value() == !one.hibernated || !one.alive);
         }
         BOOST_REQUIRE(health.sessions == resident);
@@ -229,6 +235,8 @@ private:
         BOOST_REQUIRE(on_host == alive); // no sandbox without its session, none twice
     }
 
+    test::temporary_directory root_;
+    int lives_ = 0;
     std::mt19937 random_{seed()};
     std::shared_ptr<test::fake_host> host_ = std::make_shared<test::fake_host>();
     std::shared_ptr<store::session_store> store_ = store::create_memory_store();

@@ -12,6 +12,7 @@ namespace sandboxd::hostfs::blocking {
 namespace {
 
 // struct linux_dirent64, which no header declares.
+constexpr std::size_t after_at = 8;
 constexpr std::size_t length_at = 16;
 constexpr std::size_t type_at = 18;
 constexpr std::size_t name_at = 19;
@@ -38,9 +39,11 @@ os_result<std::optional<directory_reader::entry>> directory_reader::next() {
         std::uint16_t length = 0;
         std::memcpy(&length, record + length_at, sizeof length);
         at_ += length;
+        std::int64_t after = 0;
+        std::memcpy(&after, record + after_at, sizeof after);
         const std::string_view name(record + name_at);
         if (name != "." && name != "..") {
-            return std::optional(entry{name, static_cast<unsigned char>(record[type_at])});
+            return std::optional(entry{name, static_cast<unsigned char>(record[type_at]), after});
         }
     }
 }

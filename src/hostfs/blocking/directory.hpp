@@ -2,6 +2,7 @@
 
 #include "hostfs/blocking/walk.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,7 @@ public:
     struct entry {
         std::string_view name;  ///< valid until the next call
         unsigned char type = 0; ///< DT_...; DT_UNKNOWN where the file system doesn't say
+        std::int64_t after = 0; ///< seek there to go on behind it
     };
     /// Nothing at the end.
     [[nodiscard]] os_result<std::optional<entry>> next();

@@ -1,5 +1,7 @@
 #include "hostfs/blocking/walk.hpp"
 
+#include "hostfs/paths.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -34,13 +36,6 @@ os_result<node> examine(core::unique_fd handle) {
     }
     out.handle = std::move(handle);
     return out;
-}
-
-/// An id can't hold a slash and starts with a letter or digit (contract 1.2.1); checked again where it
-/// becomes part of a path.
-bool is_plain_name(const std::string& id) {
-    return !id.empty() && id.front() != '.' && id.find('/') == std::string::npos &&
-           id.find('\0') == std::string::npos;
 }
 
 } // namespace

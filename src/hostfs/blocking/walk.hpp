@@ -56,9 +56,6 @@ public:
     /// find_directory(), with the directories that are missing made (0777 less the umask).
     [[nodiscard]] os_result<node> make_directories(std::string_view relative) const;
 
-    /// Of the workspace directory itself.
-    [[nodiscard]] int descriptor() const noexcept { return top_.get(); }
-
 private:
     workspace(core::unique_fd top, dev_t device, walk_kind how)
         : top_(std::move(top)), device_(device), how_(how) {}
