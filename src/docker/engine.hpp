@@ -166,6 +166,8 @@ public:
     /// outcome::already where it does not run.
     [[nodiscard]] virtual task<answer<outcome>> kill(std::string id, std::string signal,
                                                      milliseconds limit) = 0;
+    /// Lets a paused container go on. An error where it is not paused.
+    [[nodiscard]] virtual task<answer<outcome>> unpause(std::string id, milliseconds limit) = 0;
     /// errc::exists when the name is taken.
     [[nodiscard]] virtual task<answer<void>> rename(std::string id, std::string name, milliseconds limit) = 0;
     [[nodiscard]] virtual task<answer<outcome>> remove(std::string id, bool force, milliseconds limit) = 0;

@@ -23,6 +23,7 @@ public:
     task<answer<outcome>> start(std::string id, milliseconds limit) override;
     task<answer<outcome>> stop(std::string id, std::chrono::seconds grace, milliseconds limit) override;
     task<answer<outcome>> kill(std::string id, std::string signal, milliseconds limit) override;
+    task<answer<outcome>> unpause(std::string id, milliseconds limit) override;
     task<answer<void>> rename(std::string id, std::string name, milliseconds limit) override;
     task<answer<outcome>> remove(std::string id, bool force, milliseconds limit) override;
     task<answer<container_details>> inspect(std::string id, milliseconds limit) override;

@@ -65,6 +65,10 @@ task<answer<outcome>> engine_client::kill(std::string id, std::string signal, mi
     co_return got;
 }
 
+task<answer<outcome>> engine_client::unpause(std::string id, milliseconds limit) {
+    return call_outcome(post("unpause the container", container(id, "/unpause")), limit, false);
+}
+
 task<answer<void>> engine_client::rename(std::string id, std::string name, milliseconds limit) {
     auto to = target(container(id, "/rename")).with("name", name);
     const auto got = co_await call_outcome(post("rename the container", to.text()), limit, false);

@@ -42,8 +42,6 @@ public:
     process_watch& operator=(process_watch&& other) noexcept;
     ~process_watch();
 
-    [[nodiscard]] bool watches() const noexcept { return state_ != nullptr; }
-
 private:
     struct state;
     std::shared_ptr<state> state_;

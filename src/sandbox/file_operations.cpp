@@ -176,12 +176,8 @@ task<result<bool>> file_operations::exists(std::string path) {
     co_return has(got->marks, protocol::regular);
 }
 
-task<result<file_listing>> file_operations::ls(std::string path) {
-    if (path.empty()) {
-        path = ".";
-    }
-    const auto prefix = prefix_of(path);
-    auto spec = spec_of(file_operation::list, std::move(path), options_.list_within);
+/// The entries that `spec` finds below `prefix`; `flat`: in one directory.
+task<result<file_listing>> file_operations::listed(file_spec spec, std::string prefix, bool flat) {
     const auto most = entries_below(prefix, options_);
     spec.length = most;
     spec.limit_bytes = options_.listing_bytes;
@@ -189,7 +185,7 @@ task<result<file_listing>> file_operations::ls(std::string path) {
     if (!got) {
         co_return std::move(got).error();
     }
-    auto entries = read_listing(got->bytes, most, prefix, true);
+    auto entries = read_listing(got->bytes, most, prefix, flat);
     if (!entries) {
         co_return nonsense();
     }
@@ -199,26 +195,21 @@ task<result<file_listing>> file_operations::ls(std::string path) {
     co_return out;
 }
 
+task<result<file_listing>> file_operations::ls(std::string path) {
+    if (path.empty()) {
+        path = ".";
+    }
+    auto prefix = prefix_of(path);
+    auto spec = spec_of(file_operation::list, std::move(path), options_.list_within);
+    co_return co_await listed(std::move(spec), std::move(prefix), true);
+}
+
 task<result<file_listing>> file_operations::glob(glob_request request) {
     const bool here = request.path.empty() || request.path == ".";
-    const auto prefix = here ? std::string() : prefix_of(request.path);
+    auto prefix = here ? std::string() : prefix_of(request.path);
     auto spec = spec_of(file_operation::glob, here ? "." : std::move(request.path), options_.search_within);
     spec.pattern = std::move(request.pattern);
-    const auto most = entries_below(prefix, options_);
-    spec.length = most;
-    spec.limit_bytes = options_.listing_bytes;
-    auto got = co_await perform(std::move(spec), options_.listing_bytes);
-    if (!got) {
-        co_return std::move(got).error();
-    }
-    auto entries = read_listing(got->bytes, most, prefix, false);
-    if (!entries) {
-        co_return nonsense();
-    }
-    file_listing out;
-    out.entries = std::move(*entries);
-    out.truncated = has(got->marks, protocol::truncated);
-    co_return out;
+    co_return co_await listed(std::move(spec), std::move(prefix), false);
 }
 
 task<result<grep_result>> file_operations::grep(grep_request request) {

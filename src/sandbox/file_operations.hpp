@@ -47,6 +47,7 @@ private:
     };
 
     [[nodiscard]] task<result<answer>> perform(file_spec spec, std::uint64_t most_bytes);
+    [[nodiscard]] task<result<file_listing>> listed(file_spec spec, std::string prefix, bool flat);
     [[nodiscard]] task<result<std::shared_ptr<collector>>> attempt(file_spec& spec, std::uint64_t most_bytes);
     [[nodiscard]] file_spec spec_of(protocol::file_operation operation, std::string path,
                                     std::chrono::milliseconds within) const;

@@ -24,11 +24,6 @@ struct tables {
         sessions[one.session.order].session = one.session;
         orders[one.session.id] = one.session.order;
     }
-    void operator()(const set_slot& one) {
-        if (const auto at = sessions.find(one.order); at != sessions.end()) {
-            at->second.session.slot = one.slot;
-        }
-    }
     void operator()(const set_host_door& one) {
         if (const auto at = sessions.find(one.order); at != sessions.end()) {
             at->second.session.host_door = one.host_door;

@@ -25,11 +25,6 @@ struct apply_change {
         return all.drop_slot_.run();
     }
     result<void> operator()(const put_session& one) { return all.put(one.session); }
-    result<void> operator()(const set_slot& one) {
-        all.set_slot_.bind(1, one.order);
-        all.set_slot_.bind(2, one.slot);
-        return all.set_slot_.run();
-    }
     result<void> operator()(const set_host_door& one) {
         all.set_host_door_.bind(1, one.order);
         all.set_host_door_.bind(2, one.host_door);
@@ -107,7 +102,6 @@ result<records> records::prepare(sqlite3* db) {
          "?6, "
          "nonce = ?7, created_at = ?8, last_activity = ?9, state = ?10, slot = ?11, event_limit = ?12, "
          "host_door = ?13"},
-        {&all.set_slot_, "UPDATE sessions SET slot = ?2 WHERE open_order = ?1"},
         {&all.set_host_door_, "UPDATE sessions SET host_door = ?2 WHERE open_order = ?1"},
         {&all.set_state_,
          "UPDATE sessions SET state = ?2, slot = ?3, last_activity = ?4 WHERE open_order = ?1"},

@@ -23,9 +23,9 @@ private:
     [[nodiscard]] result<void> add(const add_event& one);
 
     friend struct apply_change;
-    statement put_slot_, drop_slot_, put_session_, set_slot_, set_host_door_, set_state_, drop_session_,
-        drop_events_, put_tombstone_, purge_done_, prune_, put_kept_, drop_kept_, put_policy_, drop_policy_,
-        touch_, reserve_, add_event_, trim_events_, read_events_;
+    statement put_slot_, drop_slot_, put_session_, set_host_door_, set_state_, drop_session_, drop_events_,
+        put_tombstone_, purge_done_, prune_, put_kept_, drop_kept_, put_policy_, drop_policy_, touch_,
+        reserve_, add_event_, trim_events_, read_events_;
 };
 
 } // namespace sandboxd::store

@@ -83,10 +83,6 @@ struct drop_slot {
 struct put_session { ///< adds or replaces, by `order`
     session_record session;
 };
-struct set_slot { ///< the session has another sandbox, or none
-    std::int64_t order = 0;
-    std::optional<std::string> slot;
-};
 struct set_host_door {
     std::int64_t order = 0;
     std::int64_t host_door = 0;
@@ -131,9 +127,9 @@ struct add_event { ///< and drops those that are no longer among the last events
     event_record event;
 };
 
-using change = std::variant<put_slot, drop_slot, put_session, set_slot, set_host_door, set_state,
-                            drop_session, put_tombstone, purge_done, prune_tombstones, put_kept, drop_kept,
-                            put_policy, touch, reserve_events, add_event>;
+using change = std::variant<put_slot, drop_slot, put_session, set_host_door, set_state, drop_session,
+                            put_tombstone, purge_done, prune_tombstones, put_kept, drop_kept, put_policy,
+                            touch, reserve_events, add_event>;
 
 struct session_contents {
     session_record session;

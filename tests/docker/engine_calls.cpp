@@ -63,6 +63,14 @@ BOOST_FIXTURE_TEST_CASE(repeated_calls_are_told_apart, with_fake) {
         to.answer(409, R"({"message":"Container c is not running"})");
         return true;
     });
+    fake.on("POST /containers/c/unpause", [](const auto&, const auto& to) {
+        to.answer(204, "");
+        return true;
+    });
+    fake.on("POST /containers/d/unpause", [](const auto&, const auto& to) {
+        to.answer(409, R"({"message":"Container d is not paused"})");
+        return true;
+    });
     fake.on("DELETE /containers/c", [](const auto&, const auto& to) {
         to.answer(409, R"({"message":"removal of container c is already in progress"})");
         return true;
@@ -71,6 +79,9 @@ BOOST_FIXTURE_TEST_CASE(repeated_calls_are_told_apart, with_fake) {
     BOOST_TEST((get(one.start("c", 5s)).value() == outcome::already));
     BOOST_TEST((get(one.stop("c", 10s, 5s)).value() == outcome::already));
     BOOST_TEST((get(one.kill("c", "KILL", 5s)).value() == outcome::already));
+    BOOST_TEST((get(one.unpause("c", 5s)).value() == outcome::done));
+    BOOST_TEST(get(one.unpause("d", 5s)).error().message ==
+               "cannot unpause the container: Container d is not paused");
     BOOST_TEST((get(one.remove("c", true, 5s)).value() == outcome::in_progress));
     BOOST_TEST((get(one.remove("d", true, 5s)).value() == outcome::missing));
     BOOST_TEST(code(get(one.start("d", 5s)).error()) == code(errc::not_found));

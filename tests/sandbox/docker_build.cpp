@@ -7,6 +7,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+
 using namespace sandboxd;
 using namespace std::chrono_literals;
 using test::daemon_says;
@@ -169,6 +171,29 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_before_the_daemon_is_asked) {
     BOOST_TEST(*daemon->created.back().runtime == "runsc");
 }
 
+BOOST_AUTO_TEST_CASE(a_socket_that_can_not_be_bound_is_an_attach) {
+    daemon->local = may_be_local = true;
+    make_builder();
+    const auto slot = get(builder->prepare(spec())).value();
+    daemon->start_errors.push_back(daemon_says(400, "cannot start the container: error mounting \"" + state +
+                                                        "/docker/" + slot.slot + "\": permission denied"));
+    const auto made = get(builder->build(spec(), slot));
+    BOOST_TEST_REQUIRE(made.has_value());
+    const auto has = [](const docker::container_spec& of, std::string_view word) {
+        return std::ranges::count(*of.entrypoint, word) != 0;
+    };
+    BOOST_TEST_REQUIRE(daemon->created.size() == 3U); // a helper's first
+    BOOST_TEST(has(daemon->created[1], "--dial"));
+    BOOST_TEST(has(daemon->created[2], "--stdio"));
+    BOOST_TEST(!has(daemon->created[2], "--dial"));
+    BOOST_TEST(get(host_of(**made).connect(context.get_executor())).has_value());
+    BOOST_TEST(daemon->count("attach") == 1U);
+    BOOST_TEST(daemon->execs.empty());
+    // The next one is not tried that way.
+    BOOST_TEST(open(spec()).has_value());
+    BOOST_TEST(has(daemon->created.back(), "--stdio"));
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_removes_the_container) {
     const auto made = open(spec());
     BOOST_TEST_REQUIRE(made.has_value());
@@ -210,39 +235,18 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_its_own_and_nothing_else) {
     BOOST_TEST(code(get(builder->adopt({"../x", "docker", ""})).error()) == code(errc::gone));
 }
 
-BOOST_AUTO_TEST_CASE(a_kept_container_is_started_again_in_its_slot) {
-    auto of = spec();
-    of.keep = keeping::layer;
-    const slot_record slot{"slot-7", "docker", "slot-7"};
-    auto made = get(builder->build(of, slot));
+BOOST_AUTO_TEST_CASE(a_paused_container_goes_on_when_it_is_found_again) { // hard-cases B4 07
+    const auto made = open(spec());
     BOOST_TEST_REQUIRE(made.has_value());
-    const auto container = daemon->containers.begin()->first;
-    test::run(context, (*made)->stop(false));
-    BOOST_TEST(!(*made)->alive());
-    BOOST_TEST_REQUIRE(daemon->containers.size() == 1U);
-    BOOST_TEST(daemon->containers.begin()->second.state == "exited");
-    of.keep = keeping::kept;
-    made = get(builder->build(of, slot));
-    BOOST_TEST_REQUIRE(made.has_value());
-    BOOST_TEST(daemon->containers.begin()->first == container);
-    BOOST_TEST(daemon->containers.begin()->second.state == "running");
-    test::run(context, (*made)->stop(true)); // a purge leaves nothing
-    BOOST_TEST(daemon->containers.empty());
-    BOOST_TEST(code(get(builder->build(of, slot)).error()) == code(errc::gone));
-}
-
-BOOST_AUTO_TEST_CASE(a_kept_container_without_an_agent_that_answers_stays) {
-    auto of = spec();
-    of.keep = keeping::layer;
-    const slot_record slot{"slot-7", "docker", "slot-7"};
-    auto made = get(builder->build(of, slot));
-    BOOST_TEST_REQUIRE(made.has_value());
-    test::run(context, (*made)->stop(false));
-    factory_error = error{errc::start_failed, "the sandbox's agent did not answer in time"};
-    of.keep = keeping::kept;
-    BOOST_TEST(code(get(builder->build(of, slot)).error()) == code(errc::start_failed));
-    BOOST_TEST(daemon->containers.size() == 1U);
-    BOOST_TEST(daemon->containers.begin()->second.state == "exited");
+    const slot_record slot{(*made)->handle(), "docker", (*made)->handle()};
+    auto& container = daemon->containers.begin()->second;
+    container.state = "paused";
+    make_builder();
+    auto adopted = get(builder->adopt(slot));
+    BOOST_TEST_REQUIRE(adopted.has_value());
+    BOOST_TEST((*adopted)->alive());
+    BOOST_TEST(container.state == "running");
+    BOOST_TEST(daemon->count("unpause") == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_container_without_the_agent_is_entered_through_the_bridge) {

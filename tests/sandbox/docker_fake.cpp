@@ -4,6 +4,7 @@
 #include "net/connect.hpp"
 
 #include <algorithm>
+#include <fstream>
 
 namespace sandboxd::test {
 
@@ -125,10 +126,21 @@ task<answer<outcome>> fake_daemon::kill(std::string id, std::string, millisecond
     if (auto ok = begin("kill"); !ok) {
         co_return ok.error();
     }
-    if (containers.at(id).state != "running") {
+    if (containers.at(id).state != "running" && containers.at(id).state != "paused") {
         co_return outcome::already;
     }
     end(id);
+    co_return outcome::done;
+}
+
+task<answer<outcome>> fake_daemon::unpause(std::string id, milliseconds) {
+    if (auto ok = begin("unpause"); !ok) {
+        co_return ok.error();
+    }
+    if (containers.at(id).state != "paused") {
+        co_return daemon_says(409, "Container " + id + " is not paused");
+    }
+    containers.at(id).state = "running";
     co_return outcome::done;
 }
 
@@ -154,7 +166,8 @@ task<answer<container_details>> fake_daemon::inspect(std::string id, millisecond
     container_details told;
     told.id = id;
     told.status = found->second.state;
-    told.running = found->second.state == "running";
+    told.paused = found->second.state == "paused";
+    told.running = told.paused || found->second.state == "running"; // as the daemon has it
     told.labels = found->second.spec.labels;
     boost::json::array entrypoint;
     for (const auto& word : found->second.spec.entrypoint.value_or(std::vector<std::string>())) {
@@ -205,7 +218,15 @@ task<answer<void>> fake_daemon::put_archive(std::string id, std::string path, st
     if (auto ok = begin("put_archive"); !ok) {
         co_return ok.error();
     }
-    containers.at(id).archives[path] = std::move(tar);
+    auto& into = containers.at(id);
+    for (const auto& mount : into.spec.mounts) {
+        if (local && mount.type == mount::kind::bind && mount.destination == path) {
+            // A header of 512 bytes, with the name and the size in it, then the content.
+            const auto size = std::stoul(tar.substr(124, 11), nullptr, 8);
+            std::ofstream(mount.source + "/" + tar.c_str(), std::ios::binary) << tar.substr(512, size);
+        }
+    }
+    into.archives[path] = std::move(tar);
     co_return answer<void>();
 }
 

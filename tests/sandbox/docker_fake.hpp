@@ -48,6 +48,7 @@ public:
     std::optional<docker::engine_error> pull_error;
     std::deque<docker::engine_error> build_errors; ///< of the next builds
     std::set<std::string> used;                    ///< images that can't be removed
+    bool local = false;        ///< it runs on this host: what is put where a directory is bound appears there
     bool creates_late = false; ///< a create that fails has made the container all the same
 
     void add_image(const std::string& name, std::vector<std::string> entrypoint = {});
@@ -68,6 +69,7 @@ public:
                                                std::chrono::milliseconds) override;
     task<docker::answer<docker::outcome>> kill(std::string id, std::string,
                                                std::chrono::milliseconds) override;
+    task<docker::answer<docker::outcome>> unpause(std::string id, std::chrono::milliseconds) override;
     task<docker::answer<void>> rename(std::string id, std::string, std::chrono::milliseconds) override;
     task<docker::answer<docker::outcome>> remove(std::string id, bool, std::chrono::milliseconds) override;
     task<docker::answer<docker::container_details>> inspect(std::string id,

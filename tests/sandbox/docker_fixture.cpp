@@ -70,6 +70,7 @@ void docker_fixture::make_builder() {
     options.images = keeper;
     options.agent_program = agent;
     options.state_directory = state;
+    options.may_be_local = may_be_local;
     options.look_every = std::chrono::milliseconds(20);
     options.factory = [failure = &factory_error](std::shared_ptr<sandboxes::sandbox_host> host,
                                                  bool adopted) {

@@ -45,6 +45,7 @@ struct docker_fixture {
     std::shared_ptr<images::keeper> keeper;
     std::shared_ptr<sandbox_builder> builder;
     std::optional<error> factory_error; ///< of the next agent
+    bool may_be_local = false;          ///< of the next builder: the daemon is asked for a proof
 
     void make_builder();
     [[nodiscard]] sandbox_spec spec(const std::string& image = "box") const;

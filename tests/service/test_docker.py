@@ -274,6 +274,22 @@ def test_kill_9_of_the_service_loses_nothing(docker, services, request, way):
     assert container_is_gone(docker, first)
 
 
+@pytest.mark.row("B4-07")
+def test_b4_07_a_paused_container_holds_nobody_and_goes_on_after_a_restart(docker, services):
+    service = services(on_shutdown="stop")
+    session = service.open(runtime="box")
+    session.sh("echo here >/tmp/f")
+    container = container_of(docker, service)
+    assert docker.request("POST", f"/containers/{container}/pause")[0] == 204
+    assert session.exec("true", timeout_seconds=1)["exit_code"] == 124
+    service.kill()
+    service.start()
+    assert not docker.inspect(container)["State"]["Paused"]
+    assert session.sh("cat /tmp/f") == "here\n"
+    assert container_of(docker, service) == container
+    assert session.close().status == 204
+
+
 def test_a_container_that_runs_without_the_agent_is_entered_through_the_bridge(docker, services):
     service = services(on_shutdown="stop")
     session = service.open(runtime="box")

@@ -4,8 +4,8 @@
 // architecture, bound read-only. It is filled through a container that never runs, needs no path of the
 // daemon's host, and is made again when it was pruned.
 
+#include "core/turns.hpp"
 #include "docker/engine.hpp"
-#include "sandbox/docker/turns.hpp"
 
 #include <atomic>
 #include <map>
@@ -30,7 +30,7 @@ struct agent_volume_options {
 class agent_volume {
 public:
     explicit agent_volume(agent_volume_options options)
-        : options_(std::move(options)), turns_(std::make_shared<turns>()) {}
+        : options_(std::move(options)), turns_(std::make_shared<core::turns>()) {}
 
     /// The volume for this image's architecture, there and filled as far as the daemon tells. The first call
     /// also finds out whether the daemon is on this host. errc::start_failed in words.
@@ -60,7 +60,7 @@ private:
                                                bool fill, bool prove);
 
     agent_volume_options options_;
-    std::shared_ptr<turns> turns_;
+    std::shared_ptr<core::turns> turns_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<const agent_file>> files_; ///< by architecture
     std::map<std::string, bool> known_;                              ///< volumes seen by this process

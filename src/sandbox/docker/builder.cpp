@@ -133,10 +133,18 @@ task<result<std::shared_ptr<sandbox>>> docker_builder::adopt(slot_record slot) {
     if (!listed) {
         co_return static_cast<const error&>(listed.error());
     }
-    const auto running =
-        std::find_if(listed->begin(), listed->end(), [](const auto& one) { return one.state == "running"; });
+    const auto running = std::find_if(listed->begin(), listed->end(), [](const auto& one) {
+        return one.state == "running" || one.state == "paused";
+    });
     if (running == listed->end()) {
         co_return error{errc::gone, "its container does not run any more"};
+    }
+    if (running->state == "paused") { // all it holds is there, and its agent can't answer (contract 4.2)
+        auto unpaused = co_await in_->options.engine->unpause(running->id, call_limit);
+        if (!unpaused) {
+            co_return static_cast<const error&>(unpaused.error());
+        }
+        core::log::warning("sandbox {} was paused: it goes on", slot.slot);
     }
     // What an agent was told when it was made is what it goes on doing.
     auto door = door_of(*in_, slot.slot);

@@ -37,7 +37,7 @@ public:
             watch_process_ = process_watch(p_.executor, std::move(p_.process->pidfd), p_.fate->end);
         }
     }
-    ~container_host() override { p_.watch->forget(p_.container); }
+    ~container_host() override { p_.watch->forget(p_.container, p_.fate); }
 
     std::string_view type() const noexcept override { return "docker"; }
     std::optional<command_user> default_user() const override { return std::nullopt; }
@@ -196,10 +196,12 @@ task<void> container_host::end_only() {
     const auto fate = p_.fate;
     const auto killed = co_await p_.engine->kill(p_.container, "KILL", remove_limit);
     if (!killed) {
-        core::log::warning("sandbox {} was not ended: {}", p_.slot, killed.error().message);
+        core::log::warning("sandbox {} is not ended yet: {}", p_.slot, killed.error().message);
+        p_.watch->end_later(p_.slot);
+    } else {
+        static_cast<void>(co_await fate->end->event().wait_for(end_limit));
     }
-    static_cast<void>(co_await fate->end->event().wait_for(end_limit));
-    p_.watch->forget(p_.container);
+    p_.watch->forget(p_.container, p_.fate);
     fate->end->tell();
 }
 
@@ -220,7 +222,7 @@ task<void> container_host::terminate(std::chrono::milliseconds grace, bool purge
         core::log::warning("sandbox {} is not removed yet: {}", p_.slot, removed.error().message);
         p_.watch->remove_later(p_.slot);
     }
-    p_.watch->forget(p_.container);
+    p_.watch->forget(p_.container, p_.fate);
     if (!p_.door_directory.empty()) {
         remove_dial_directory(p_.door_directory);
     }

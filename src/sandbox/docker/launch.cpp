@@ -225,7 +225,7 @@ task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
     in->watch->add(container, parts.fate);
     auto found = co_await in->options.engine->inspect(container, inspect_limit);
     if (!found || !found->running) {
-        in->watch->forget(container);
+        in->watch->forget(container, parts.fate);
         if (!found && found.error().status != 404) {
             co_return static_cast<const error&>(found.error());
         }
@@ -242,7 +242,7 @@ task<result<std::shared_ptr<docker_host>>> host_of(std::shared_ptr<workshop> in,
     if (!runs_agent(*found)) {
         core::log::info("container {} runs without the agent: entering it through the bridge", container);
         if (auto copied = co_await in->agents->copy_into(container, found->image_id); !copied) {
-            in->watch->forget(container);
+            in->watch->forget(container, parts.fate);
             co_return copied.error();
         }
         parts.how = transport::bridge;

@@ -56,7 +56,7 @@ task<result<std::shared_ptr<sandbox>>> start_kept(std::shared_ptr<workshop> in, 
 
 task<result<std::shared_ptr<sandbox>>> wake(std::shared_ptr<workshop> in, sandbox_spec spec,
                                             std::string slot) {
-    in->watch->use_again(slot);
+    co_await in->watch->use_again(slot);
     auto listed = co_await in->options.engine->list(slot_filters(*in, slot), list_limit);
     if (!listed) {
         co_return as_start_failure(listed.error());

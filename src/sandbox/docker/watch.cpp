@@ -58,9 +58,12 @@ void daemon_watch::add(const std::string& container, const std::shared_ptr<conta
     fates_[container] = fate;
 }
 
-void daemon_watch::forget(const std::string& container) {
+void daemon_watch::forget(const std::string& container, const std::shared_ptr<container_fate>& fate) {
     const std::lock_guard lock(mutex_);
-    fates_.erase(container);
+    const auto found = fates_.find(container);
+    if (found != fates_.end() && found->second.lock() == fate) {
+        fates_.erase(found);
+    }
 }
 
 void daemon_watch::remove_later(const std::string& slot) {
@@ -68,9 +71,21 @@ void daemon_watch::remove_later(const std::string& slot) {
     leftovers_[slot] = {std::chrono::steady_clock::now() + late_effects};
 }
 
-void daemon_watch::use_again(const std::string& slot) {
+void daemon_watch::end_later(const std::string& slot) {
     const std::lock_guard lock(mutex_);
-    leftovers_.erase(slot);
+    leftovers_[slot] = {std::chrono::steady_clock::now() + late_effects, true};
+}
+
+task<void> daemon_watch::use_again(std::string slot) {
+    std::shared_ptr<core::shared_event> under_way;
+    {
+        const std::lock_guard lock(mutex_);
+        leftovers_.erase(slot);
+        under_way = clearing_ == slot ? cleared_ : nullptr;
+    }
+    if (under_way) {
+        co_await under_way->wait();
+    }
 }
 
 std::optional<std::string> daemon_watch::degraded() const {
@@ -161,13 +176,36 @@ task<void> daemon_watch::look_after(std::shared_ptr<daemon_watch> self) {
         }
         note(answered ? std::optional<std::string>() : std::optional(answered.error().message));
         if (answered) {
-            co_await remove_leftovers();
+            co_await clear_leftovers();
         }
         co_await closed_->wait_for(answered ? look_every_ : std::min(look_every_, in_trouble));
     }
 }
 
-task<void> daemon_watch::remove_leftovers() {
+/// Empties a slot, or ends what runs in it.
+task<docker::answer<void>> daemon_watch::clear(std::string slot, bool stays) {
+    auto filters = ours();
+    filters.emplace_back("label", std::string(docker::label_slot) + "=" + slot);
+    if (!stays) {
+        const auto removed = co_await docker::remove_matching(engine_, std::move(filters), call_limit);
+        co_return removed ? docker::answer<void>() : removed.error();
+    }
+    const auto found = co_await engine_->list(std::move(filters), call_limit);
+    if (!found) {
+        co_return found.error();
+    }
+    for (const auto& one : *found) {
+        if (!runs(one.state)) {
+            continue;
+        }
+        if (const auto killed = co_await engine_->kill(one.id, "KILL", call_limit); !killed) {
+            co_return killed.error();
+        }
+    }
+    co_return docker::answer<void>();
+}
+
+task<void> daemon_watch::clear_leftovers() {
     std::vector<std::string> slots;
     {
         const std::lock_guard lock(mutex_);
@@ -179,18 +217,32 @@ task<void> daemon_watch::remove_leftovers() {
         if (closed_->is_set()) {
             co_return; // the next start finds them by their label
         }
-        auto filters = ours();
-        filters.emplace_back("label", std::string(docker::label_slot) + "=" + slot);
-        const auto removed = co_await docker::remove_matching(engine_, std::move(filters), call_limit);
-        if (!removed) {
-            core::log::warning("docker: what is left of slot {} could not be removed: {}", slot,
-                               removed.error().message);
-            continue;
+        const auto done = std::make_shared<core::shared_event>();
+        bool stays = false;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = leftovers_.find(slot);
+            if (found == leftovers_.end()) {
+                continue; // it is used again
+            }
+            stays = found->second.stays;
+            clearing_ = slot;
+            cleared_ = done;
         }
-        const std::lock_guard lock(mutex_);
-        const auto found = leftovers_.find(slot);
-        if (found != leftovers_.end() && std::chrono::steady_clock::now() >= found->second.until) {
-            leftovers_.erase(found);
+        const auto cleared = co_await clear(slot, stays);
+        {
+            const std::lock_guard lock(mutex_);
+            clearing_.clear();
+            const auto found = leftovers_.find(slot);
+            if (cleared && found != leftovers_.end() &&
+                std::chrono::steady_clock::now() >= found->second.until) {
+                leftovers_.erase(found);
+            }
+        }
+        done->set();
+        if (!cleared) {
+            core::log::warning("docker: what is left of slot {} could not be {}: {}", slot,
+                               stays ? "ended" : "removed", cleared.error().message);
         }
     }
 }

@@ -38,26 +38,31 @@ public:
 
     /// From now on the container's end is told. It may have ended before: look once after this.
     void add(const std::string& container, const std::shared_ptr<container_fate>& fate);
-    void forget(const std::string& container);
+    /// Unless the container has been started again, with another fate.
+    void forget(const std::string& container, const std::shared_ptr<container_fate>& fate);
 
     /// Containers of this slot are removed until none is left, now (when the daemon is back) and for a while
     /// after: a create that was given up may still happen.
     void remove_later(const std::string& slot);
-    /// The slot is used again: what is in it stays from now on.
-    void use_again(const std::string& slot);
+    /// The same, but they are ended and stay.
+    void end_later(const std::string& slot);
+    /// The slot is used again: when this returns, what is in it is left alone.
+    [[nodiscard]] task<void> use_again(std::string slot);
 
     /// Why sandboxes can't be opened or closed now, in words; nothing while the daemon answers.
     [[nodiscard]] std::optional<std::string> degraded() const;
 
 private:
-    struct removal {
+    struct leftover {
         std::chrono::steady_clock::time_point until; ///< tried again until then, and until it has worked
+        bool stays = false;                          ///< ended, not removed
     };
 
     [[nodiscard]] task<void> follow(std::shared_ptr<daemon_watch> self);
     [[nodiscard]] task<void> look_after(std::shared_ptr<daemon_watch> self);
     [[nodiscard]] task<void> take_stock(std::shared_ptr<daemon_watch> self);
-    [[nodiscard]] task<void> remove_leftovers();
+    [[nodiscard]] task<void> clear_leftovers();
+    [[nodiscard]] task<docker::answer<void>> clear(std::string slot, bool stays);
     void on_event(const docker::engine_event& one);
     void note(std::optional<std::string> trouble);
     [[nodiscard]] docker::filter_list ours() const;
@@ -72,7 +77,9 @@ private:
     std::shared_ptr<core::shared_event> closed_ = std::make_shared<core::shared_event>();
     mutable std::mutex mutex_;
     std::map<std::string, std::weak_ptr<container_fate>> fates_; ///< by container
-    std::map<std::string, removal> leftovers_;                   ///< by slot
+    std::map<std::string, leftover> leftovers_;                  ///< by slot
+    std::string clearing_;                                       ///< the slot that is being cleared now
+    std::shared_ptr<core::shared_event> cleared_;                ///< set when it is done with
     std::optional<std::string> trouble_;
 };
 
