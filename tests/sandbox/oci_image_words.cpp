@@ -1,5 +1,6 @@
 // What is worked out about images before anything is fetched or built: credentials, variables, words.
 
+#include "docker/registry_auth.hpp"
 #include "sandbox/oci/image_build.hpp"
 #include "sandbox/oci/registry_auth.hpp"
 
