@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_docker_archive_is_converted_and_unpacked) {
     fs::rename(directory + "/saved.tar", directory + "/saved: it.tar");
     start_service();
     check("docker-archive:" + directory + "/saved: it.tar");
-    const auto key = get(client->import({"docker-archive:" + directory + "/saved: it.tar", ""}, {},
+    const auto key = get(client->import({"docker-archive:" + directory + "/saved: it.tar", true, ""}, {},
                                         launcher::import_deadline));
     BOOST_REQUIRE(key.has_value());
     BOOST_TEST(key->key.substr(0, 7) == "sha256-");

@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_service_in_the_middle_of_a_start) {
     std::mt19937 random(7);
     for (int round = 0; round < 4; ++round) {
         start_service();
-        const auto image = get(client->import({"host", ""}, {}, launcher::import_deadline));
+        const auto image = get(client->import({"host", true, ""}, {}, launcher::import_deadline));
         BOOST_REQUIRE(image.has_value());
         core::gate running;
         for (int i = 0; i < 3; ++i) {
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_launcher_that_is_killed_leaves_only_what_can_be_removed) 
     std::mt19937 random(11);
     for (int round = 0; round < 6; ++round) {
         start_service();
-        const auto image = get(client->import({"host", ""}, {}, launcher::import_deadline));
+        const auto image = get(client->import({"host", true, ""}, {}, launcher::import_deadline));
         BOOST_REQUIRE(image.has_value());
         core::gate running;
         for (int i = 0; i < 2; ++i) {
