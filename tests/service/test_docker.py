@@ -281,7 +281,7 @@ def test_b4_07_a_paused_container_holds_nobody_and_goes_on_after_a_restart(docke
     session.sh("echo here >/tmp/f")
     container = container_of(docker, service)
     assert docker.request("POST", f"/containers/{container}/pause")[0] == 204
-    assert session.exec("true", timeout_seconds=1)["exit_code"] == 124
+    assert session.exec("true", 1)["exit_code"] == 124
     service.kill()
     service.start()
     assert not docker.inspect(container)["State"]["Paused"]
