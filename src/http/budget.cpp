@@ -54,21 +54,21 @@ std::optional<memory_budget::lease> memory_budget::try_acquire(std::uint64_t byt
     return lease(this, bytes);
 }
 
-task<std::optional<memory_budget::lease>> memory_budget::acquire(std::uint64_t bytes,
-                                                                 std::chrono::steady_clock::duration limit) {
+task<std::optional<memory_budget::lease>>
+memory_budget::acquire(std::uint64_t bytes, std::chrono::steady_clock::duration limit, order place) {
     std::shared_ptr<waiter> me;
     {
         const std::lock_guard lock(mutex_);
         if (bytes > limit_) {
             co_return std::nullopt;
         }
-        if (waiters_.empty() && bytes <= limit_ - used_) {
+        if ((waiters_.empty() || place == order::ahead) && bytes <= limit_ - used_) {
             used_ += bytes;
             co_return lease(this, bytes);
         }
         me = std::make_shared<waiter>();
         me->bytes = bytes;
-        waiters_.push_back(me);
+        waiters_.insert(place == order::ahead ? waiters_.begin() : waiters_.end(), me);
     }
     try {
         co_await me->ready.wait_for(limit);

@@ -43,10 +43,14 @@ public:
         std::uint64_t bytes_ = 0;
     };
 
+    /// Who comes first. Who holds a lease already and needs more goes ahead of those who hold nothing: they
+    /// wait for what it holds, and would have it wait for them.
+    enum class order : std::uint8_t { in_turn, ahead };
+
     /// Nothing when there is no room before `limit` has passed, at once when there never can be. Throws
     /// operation_aborted on cancellation.
-    [[nodiscard]] task<std::optional<lease>> acquire(std::uint64_t bytes,
-                                                     std::chrono::steady_clock::duration limit);
+    [[nodiscard]] task<std::optional<lease>>
+    acquire(std::uint64_t bytes, std::chrono::steady_clock::duration limit, order place = order::in_turn);
     /// The same without waiting.
     [[nodiscard]] std::optional<lease> try_acquire(std::uint64_t bytes);
 

@@ -217,7 +217,8 @@ task<body_result<void>> connection::drain(std::uint64_t limit) {
 }
 
 task<body_result<void>> connection::hold(std::uint64_t bytes) {
-    auto taken = co_await shared_.budget.acquire(bytes, shared_.bounds.memory_wait);
+    const auto place = lease_.bytes() == 0 ? memory_budget::order::in_turn : memory_budget::order::ahead;
+    auto taken = co_await shared_.budget.acquire(bytes, shared_.bounds.memory_wait, place);
     if (!taken) {
         co_return body_fault::overloaded;
     }

@@ -20,8 +20,9 @@ namespace asio = boost::asio;
 namespace {
 
 task<void> keep_lease(http::memory_budget& budget, std::uint64_t bytes, std::chrono::milliseconds limit,
-                      std::vector<std::string>& order, std::string name) {
-    auto lease = co_await budget.acquire(bytes, limit);
+                      std::vector<std::string>& order, std::string name,
+                      http::memory_budget::order place = http::memory_budget::order::in_turn) {
+    auto lease = co_await budget.acquire(bytes, limit, place);
     order.push_back(name + (lease ? " got it" : " did not"));
     if (lease) {
         co_await core::sleep_for(1ms);
@@ -78,6 +79,31 @@ BOOST_AUTO_TEST_CASE(a_wait_for_memory_that_is_given_up_lets_others_pass) {
     held->release();
     BOOST_TEST(budget.used() == 0U);
     BOOST_TEST(inside.inside() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_holds_memory_and_needs_more_never_waits_behind_those_who_wait_for_it) {
+    asio::io_context context;
+    core::gate inside;
+    http::memory_budget budget(100);
+    std::vector<std::string> order;
+    auto held = budget.try_acquire(60);
+    const auto start = [&](std::uint64_t bytes, std::string name, http::memory_budget::order place) {
+        core::spawn(context.get_executor(), "test", inside,
+                    keep_lease(budget, bytes, 10s, order, std::move(name), place));
+        context.restart();
+        context.poll_one();
+    };
+    using enum http::memory_budget::order;
+    start(60, "new", in_turn);
+    start(20, "fits", ahead); // at once, and keeps it for a moment
+    start(50, "first of all", ahead);
+    BOOST_TEST(order == (std::vector<std::string>{"fits got it"}), boost::test_tools::per_element());
+    held->release();
+    context.restart();
+    context.run_for(10s);
+    BOOST_TEST(order == (std::vector<std::string>{"fits got it", "first of all got it", "new got it"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(budget.used() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(leases_add_up) {

@@ -9,11 +9,13 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace sandboxd;
@@ -119,6 +121,22 @@ BOOST_AUTO_TEST_CASE(what_a_killed_import_left_is_swept_and_what_is_in_use_is_no
     sweep_imports(state);
     BOOST_TEST(!fs::exists(state + "/images/.new-dead"));
     BOOST_TEST(fs::exists(used.path()));
+}
+
+BOOST_AUTO_TEST_CASE(an_image_in_the_making_is_left_by_sweeps_beside_it) {
+    std::atomic<bool> done{false};
+    std::thread sweeper([&] {
+        while (!done) {
+            sweep_imports(state);
+        }
+    });
+    for (int round = 0; round < 20; ++round) {
+        const auto made = make_host_image(context);
+        BOOST_TEST((made ? *made : made.error().message).substr(0, 5) == "host-");
+    }
+    done = true;
+    sweeper.join();
+    BOOST_TEST(std::distance(fs::directory_iterator(state + "/images"), {}) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(words_of_the_tools) {

@@ -1,6 +1,7 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/images.hpp"
 #include "launcher/blocking/mounts.hpp"
+#include "launcher/blocking/scratch.hpp"
 
 #include "core/random.hpp"
 
@@ -211,22 +212,24 @@ result<std::string> make_host_image(const worker_context& context) {
     if (!parent) {
         return parent.error();
     }
-    const auto temporary = ".new-" + core::random_hex(8);
-    if (::mkdirat(parent->get(), temporary.c_str(), 0700) != 0 ||
-        ::mkdirat(parent->get(), (temporary + "/rootfs").c_str(), 0755) != 0) {
+    scratch work(images);
+    if (auto made = work.make(); !made) {
+        return made.error();
+    }
+    const auto rootfs = work.path() + "/rootfs";
+    if (::mkdir(rootfs.c_str(), 0755) != 0) {
         return os_error(images, errno);
     }
-    auto root = open_directory(images + "/" + temporary + "/rootfs");
+    auto root = open_directory(rootfs);
     auto sum = root ? make_skeleton(root->get()) : result<std::string>(root.error());
-    const auto key = "host-" + (sum ? *sum : std::string());
-    if (sum && ::renameat(parent->get(), temporary.c_str(), parent->get(), key.c_str()) == 0) {
-        return key;
-    }
-    const int failure = errno;
-    static_cast<void>(remove_tree(parent->get(), temporary));
     if (!sum) {
         return sum.error();
     }
+    const auto key = "host-" + *sum;
+    if (::renameat(AT_FDCWD, work.path().c_str(), parent->get(), key.c_str()) == 0) {
+        return key;
+    }
+    const int failure = errno; // another import may have made the same image meanwhile
     if (failure != EEXIST && failure != ENOTEMPTY) {
         return os_error(images + "/" + key, failure);
     }

@@ -13,29 +13,39 @@ namespace sandboxd::launcher::blocking {
 namespace {
 
 constexpr std::string_view temporary_prefix = ".new-";
+constexpr int max_attempts = 20;
+
+bool is_there(int opened, const std::string& path) {
+    struct stat mine{};
+    struct stat named{};
+    return ::fstat(opened, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 && mine.st_dev == named.st_dev &&
+           mine.st_ino == named.st_ino;
+}
 
 } // namespace
 
-scratch::scratch(std::string images)
-    : images_(std::move(images)), name_(std::string(temporary_prefix) + core::random_hex(8)) {}
+scratch::scratch(std::string images) : images_(std::move(images)) {}
 
 scratch::~scratch() {
-    if (const auto parent = open_directory(images_)) {
+    if (const auto parent = lock_ ? open_directory(images_) : result<core::unique_fd>(error{})) {
         static_cast<void>(remove_tree(parent->get(), name_));
     }
 }
 
 result<void> scratch::make() {
-    if (::mkdir(path().c_str(), 0700) != 0) {
-        return os_error(path(), errno);
+    // A sweep that comes between the making and the lock takes it for one that was left: then once more.
+    for (int attempt = 0; attempt < max_attempts; ++attempt) {
+        name_ = std::string(temporary_prefix) + core::random_hex(8);
+        if (::mkdir(path().c_str(), 0700) != 0) {
+            return os_error(path(), errno);
+        }
+        auto opened = open_directory(path());
+        if (opened && ::flock(opened->get(), LOCK_EX | LOCK_NB) == 0 && is_there(opened->get(), path())) {
+            lock_ = std::move(*opened);
+            return {};
+        }
     }
-    auto opened = open_directory(path());
-    if (!opened) {
-        return opened.error();
-    }
-    lock_ = std::move(*opened);
-    // Nobody else has it: a sweep that came in between has removed the directory, and the next step fails.
-    return ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 ? result<void>() : os_error(path(), errno);
+    return error{errc::internal, path() + ": removed again and again while it was made"};
 }
 
 void sweep_imports(const std::string& state_dir) {
