@@ -42,7 +42,7 @@ FROM ${BASE}
 # user of this id makes a file of 3 MB that is mostly empty, which a layer stores in full.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        ca-certificates libboost-json1.81.0 libboost-url1.81.0 libspdlog1.10 libsqlite3-0 libssl3 libuchardet0 poppler-utils \
+        ca-certificates libboost-container1.81.0 libboost-json1.81.0 libboost-url1.81.0 libspdlog1.10 libsqlite3-0 libssl3 libuchardet0 poppler-utils \
     && rm -rf /usr/share/fonts /usr/share/X11 /var/cache/fontconfig /var/cache/debconf/*-old /var/cache/ldconfig/aux-cache \
         /var/lib/apt/lists/* /var/lib/dpkg/*-old /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log \
     && useradd --no-log-init --uid 10001 --home-dir /state --no-create-home --shell /usr/sbin/nologin sandboxd \
