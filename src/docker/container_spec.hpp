@@ -18,6 +18,9 @@ struct mount {
     std::string source; ///< host path or volume name
     std::string destination;
     bool read_only = false;
+    /// A bound directory that the daemon's host does not have is made by the daemon (as root): it may see
+    /// other directories than the service does (contract N17, N.56). Not where a path has a colon.
+    bool make_source = false;
 };
 
 struct ulimit {

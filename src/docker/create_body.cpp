@@ -39,10 +39,28 @@ void set_value(json::object& into, const char* name, const std::optional<T>& val
     }
 }
 
+/// Binds have the daemon make what is not there, Mounts have it refuse; a colon can't be said in Binds.
+bool is_told_as_bind(const mount& one) {
+    return one.make_source && one.type == mount::kind::bind && !one.read_only &&
+           (one.source + one.destination).find(':') == std::string::npos;
+}
+
+json::array binds_of(const container_spec& spec) {
+    json::array all;
+    for (const auto& one : spec.mounts) {
+        if (is_told_as_bind(one)) {
+            all.emplace_back(one.source + ":" + one.destination);
+        }
+    }
+    return all;
+}
+
 json::array mounts_of(const container_spec& spec) {
     json::array all;
     for (const auto& one : spec.mounts) {
-        // Mounts and not Binds: a source with a colon can't be said there.
+        if (is_told_as_bind(one)) {
+            continue;
+        }
         json::object made;
         made["Type"] = one.type == mount::kind::bind ? "bind" : "volume";
         made["Source"] = one.source;
@@ -80,8 +98,11 @@ json::object host_config(const container_spec& spec) {
     if (!spec.tmpfs.empty()) {
         host["Tmpfs"] = members(spec.tmpfs);
     }
-    if (!spec.mounts.empty()) {
-        host["Mounts"] = mounts_of(spec);
+    if (auto binds = binds_of(spec); !binds.empty()) {
+        host["Binds"] = std::move(binds);
+    }
+    if (auto mounts = mounts_of(spec); !mounts.empty()) {
+        host["Mounts"] = std::move(mounts);
     }
     if (!spec.security_options.empty()) {
         host["SecurityOpt"] = strings(spec.security_options);

@@ -57,7 +57,19 @@ private:
     const json::object& host_;
 };
 
+bool has_bind(const json::object& host, const mount& wanted) {
+    const auto* binds = at(host, "Binds");
+    return binds != nullptr && binds->is_array() && !wanted.read_only &&
+           std::any_of(binds->get_array().begin(), binds->get_array().end(), [&](const json::value& one) {
+               const auto* text = one.if_string();
+               return text != nullptr && *text == wanted.source + ":" + wanted.destination;
+           });
+}
+
 bool has_mount(const json::object& host, const mount& wanted) {
+    if (wanted.make_source && has_bind(host, wanted)) {
+        return true;
+    }
     const auto* mounts = at(host, "Mounts");
     if (mounts == nullptr || !mounts->is_array()) {
         return false;

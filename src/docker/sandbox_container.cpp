@@ -80,6 +80,7 @@ container_spec container_for(const sandbox_spec& sandbox, const container_place&
     add_limits(made, sandbox.limits);
     if (sandbox.workspace_dir) {
         made.mounts.push_back(bound(mount::kind::bind, *sandbox.workspace_dir, sandbox.work_dir, false));
+        made.mounts.back().make_source = true;
     }
     made.mounts.push_back(bound(mount::kind::volume, place.agent_volume, place.agent_mount, true));
     if (place.listener_dir) {

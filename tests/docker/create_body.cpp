@@ -52,6 +52,19 @@ BOOST_AUTO_TEST_CASE(a_sandboxs_container_is_said_exactly) {
         R"("LogConfig":{"Type":"none"}}})");
 }
 
+BOOST_AUTO_TEST_CASE(a_workspace_that_the_daemon_does_not_have_is_made_by_it) {
+    auto spec = full_sandbox();
+    spec.workspace_dir = "/srv/a/workspace";
+    const auto host = json_object(create_body(container_for(spec, place())))->at("HostConfig").as_object();
+    BOOST_TEST(boost::json::serialize(host.at("Binds")) == R"(["/srv/a/workspace:/workspace"])");
+    BOOST_TEST(boost::json::serialize(host.at("Mounts")) ==
+               R"([{"Type":"volume","Source":"sandboxd-agent-1","Target":"/.sandboxd","ReadOnly":true}])");
+    json::object answer{{"Id", "abc"}, {"Name", "/n"}, {"HostConfig", host}};
+    BOOST_TEST(differences(container_for(spec, place()), read_container(answer)).empty());
+    answer["HostConfig"].as_object().erase("Binds");
+    BOOST_TEST(differences(container_for(spec, place()), read_container(answer)).size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_limited_is_not_said) {
     sandbox_spec spec;
     spec.image = "x";
