@@ -164,8 +164,8 @@ def test_the_service_in_its_image_opens_sessions_on_the_hosts_daemon(docker, run
     assert session.sh("echo from the inside; id -u") == "from the inside\n0\n"
     session.write("/workspace/f", "kept")
     assert session.sh("cat /workspace/f") == "kept"
-    top = docker.get(f"/containers/{one.id}/top?ps_args=-o%20uid,args")["Processes"]
-    assert [row[0] for row in top if "sandboxd" in row[1]] == ["10001"]
+    top = docker.get(f"/containers/{one.id}/top?ps_args=-o%20pid,uid,args")["Processes"]
+    assert [row[1] for row in top if "sandboxd" in row[2]] == ["10001"]
     session.close()
     assert docker.request("POST", f"/containers/{one.id}/stop?t=60", timeout=90)[0] == 204
     assert one.state()["ExitCode"] == 0, one.log()
