@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <deque>
@@ -219,10 +220,28 @@ result<archive_listing> tree(const workspace& in, const std::string& relative, t
 }
 
 std::optional<std::string> iso_time(struct timespec at) {
-    constexpr long per_second = 1'000'000;
-    long micros = (at.tv_nsec + 500) / 1000;
-    at.tv_sec += micros / per_second;
-    micros %= per_second;
+    constexpr time_t first = -62'135'596'800; // of year 1
+    constexpr time_t end = 253'402'300'800;   // of year 9999
+    if (at.tv_sec < first || at.tv_sec >= end) {
+        return std::nullopt;
+    }
+    // As the reference's clients compute it from the same file: by way of a double of seconds, which is good
+    // for a quarter of a microsecond, then to the nearest, and of two to the even one.
+    constexpr double per_second = 1e6;
+    double seconds = 0;
+    double rounded = std::nearbyint(
+        std::modf(static_cast<double>(at.tv_sec) + 1e-9 * static_cast<double>(at.tv_nsec), &seconds) *
+        per_second);
+    if (rounded < 0) {
+        rounded += per_second;
+        seconds -= 1;
+    }
+    if (rounded >= per_second) {
+        rounded -= per_second;
+        seconds += 1;
+    }
+    at.tv_sec = static_cast<time_t>(seconds);
+    const auto micros = static_cast<long>(rounded);
     struct tm utc{};
     if (::gmtime_r(&at.tv_sec, &utc) == nullptr || utc.tm_year < 1 - 1900 || utc.tm_year > 9999 - 1900) {
         return std::nullopt;
