@@ -230,6 +230,7 @@ std::vector<step> steps_of(const runtime_definition& d) {
     return out;
 }
 
+/// Where each package manager, run as root of the image, keeps what it downloads.
 string cache_mounts(const string& manager) {
     std::vector<string> folders;
     if (manager == "pip") {

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(a_native_path_is_absolute_and_below_the_work_directory) {
     BOOST_TEST(relative("///workspace/a") == "a");
     BOOST_TEST(relative("/workspace//a///b/") == "a/b");
     BOOST_TEST(relative("/workspace/.hidden/..a/a..") == ".hidden/..a/a..");
-    BOOST_TEST(relative("/data/agent//work/a", "/data/agent/work/") == "a");
+    BOOST_TEST(relative("/data/agent//files/a", "/data/agent/files/") == "a");
     BOOST_TEST(relative("/etc/passwd", "/") == "etc/passwd");
     const auto parsed = parse_native("//"
                                      "/workspace//a/",
