@@ -7,17 +7,21 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <utility>
 
 namespace sandboxd::net {
 
 using asio::ip::tcp;
+using boost::system::error_code;
 
 result<stream_ptr> connect_unix(const asio::any_io_executor& executor, const std::string& path) {
     sockaddr_un address{};
@@ -81,11 +85,39 @@ task<result<stream_ptr>> accept_within(asio::any_io_executor executor, int liste
     co_return answer ? std::move(*answer) : error{errc::timeout, "nobody has connected in time"};
 }
 
+namespace {
+
+/// A look-up under way. Its thread sits in the C library until a name server has answered or been given up,
+/// which can take half a minute and can't be cut short: who waits for it can leave.
+struct lookup {
+    explicit lookup(const asio::any_io_executor& executor)
+        : resolver(executor), finished(executor, asio::steady_timer::time_point::max()) {}
+
+    tcp::resolver resolver;
+    asio::steady_timer finished;
+    error_code failed = asio::error::operation_aborted; ///< until it has ended
+    tcp::resolver::results_type found;
+};
+
+task<tcp::resolver::results_type> look_up(asio::any_io_executor executor, std::string host, std::string port,
+                                          error_code& failed) {
+    const auto one = std::make_shared<lookup>(executor);
+    one->resolver.async_resolve(host, port, [one](error_code ended, tcp::resolver::results_type found) {
+        one->failed = ended;
+        one->found = std::move(found);
+        one->finished.cancel();
+    });
+    co_await one->finished.async_wait(asio::as_tuple(asio::use_awaitable));
+    failed = one->failed;
+    co_return std::move(one->found);
+}
+
+} // namespace
+
 task<result<stream_ptr>> connect_tcp(asio::any_io_executor executor, std::string host, std::string port) {
     const std::string where = host + ":" + port;
-    tcp::resolver resolver(executor);
-    const auto [unknown, found] =
-        co_await resolver.async_resolve(host, port, asio::as_tuple(asio::use_awaitable));
+    error_code unknown;
+    const auto found = co_await look_up(executor, std::move(host), std::move(port), unknown);
     if (unknown) {
         co_return error{errc::io, "cannot look up " + where + ": " + unknown.message()};
     }

@@ -27,7 +27,8 @@ namespace sandboxd::net {
                                                      std::chrono::milliseconds within);
 
 /// Connects to host:port over TCP (a numeric address, or a name looked up without blocking); the first
-/// address that answers.
+/// address that answers. May be cancelled at any time, also while a name server does not answer. Called on
+/// `executor`, a strand.
 [[nodiscard]] task<result<stream_ptr>> connect_tcp(asio::any_io_executor executor, std::string host,
                                                    std::string port);
 
