@@ -1,5 +1,7 @@
 #include "agent/agent.hpp"
 #include "agent/bridge.hpp"
+#include "agent/filter.hpp"
+#include "agent/system.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,10 +10,11 @@
 namespace {
 
 constexpr int usage_error = 2;
+constexpr int no_filter = 3;
 
 int usage() {
-    std::fputs("usage: sandboxd-agent serve --listen-fd N | --stdio | --dial PATH  [--bridge NAME]\n"
-               "                            [--entrypoint ARG...]\n"
+    std::fputs("usage: sandboxd-agent serve --listen-fd N | --stdio | --dial PATH  [--filter]\n"
+               "                            [--bridge NAME] [--entrypoint ARG...]\n"
                "       sandboxd-agent bridge NAME\n"
                "       sandboxd-agent --version\n",
                stderr);
@@ -43,6 +46,16 @@ int main(int argc, char** argv) {
         options.dial_path = argv[at++];
     } else {
         return usage();
+    }
+    if (at < argc && std::strcmp(argv[at], "--filter") == 0) {
+        ++at;
+        if (const int failed = sandboxd::agent::load_filter(); failed != 0) {
+            std::fprintf(stderr, "the system-call filter can't be loaded: %s\n", std::strerror(failed));
+            return no_filter;
+        }
+    }
+    if (options.how == agent_options::transport::listen) {
+        sandboxd::agent::leave_standard_streams();
     }
     if (at + 1 < argc && std::strcmp(argv[at], "--bridge") == 0) {
         options.bridge_name = argv[at + 1];

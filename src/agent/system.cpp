@@ -45,6 +45,16 @@ void close_from(int first) {
     closedir(directory);
 }
 
+void leave_standard_streams() {
+    descriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!null.valid()) {
+        null = std::move(make_pipe().read); // always at its end
+    }
+    for (int fd = 0; fd < 3; ++fd) {
+        dup2(null.get(), fd);
+    }
+}
+
 void keep_only(std::span<int> files, int null) {
     constexpr int first = 3;
     const int above = first + static_cast<int>(files.size());

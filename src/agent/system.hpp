@@ -17,6 +17,9 @@ namespace sandboxd::agent {
 /// Closes every descriptor from `first` on, also where close_range is missing or forbidden.
 void close_from(int first);
 
+/// Standard input is at its end from now on, output goes nowhere; who held the other ends sees them end.
+void leave_standard_streams();
+
 /// In a process just forked: keeps `files` as the descriptors from 3 on, close-on-exec, `null` as 0 to 2 and
 /// nothing else. What the agent holds is not for a process that commands can signal. `files` gets the new
 /// numbers.

@@ -1,7 +1,5 @@
 #include "launcher/bundle_config.hpp"
 
-#include "launcher/seccomp.hpp"
-
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -40,6 +38,18 @@ json::object mount(const char* destination, const char* type, const char* source
         {"destination", destination}, {"type", type}, {"source", source}, {"options", std::move(options)}};
 }
 
+std::vector<std::string> command_line(const bundle_config& from) {
+    auto words = from.agent;
+    if (from.filter && from.host_kernel) {
+        words.emplace_back("--filter");
+    }
+    if (!from.entrypoint.empty()) {
+        words.emplace_back("--entrypoint");
+        words.insert(words.end(), from.entrypoint.begin(), from.entrypoint.end());
+    }
+    return words;
+}
+
 json::object process(const bundle_config& from) {
     json::array env;
     for (const auto& [name, value] : from.env) {
@@ -57,7 +67,7 @@ json::object process(const bundle_config& from) {
     json::object made{
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}}},
-        {"args", list(from.argv)},
+        {"args", list(command_line(from))},
         {"env", std::move(env)},
         {"cwd", from.work_dir},
         {"capabilities",
@@ -161,7 +171,6 @@ json::object linux_part(const bundle_config& from) {
         made["gidMappings"] = ids;
         made["cgroupsPath"] = from.cgroups_path;
         made["resources"] = resources(from);
-        made["seccomp"] = seccomp_profile();
     }
     made["namespaces"] = std::move(namespaces);
     return made;

@@ -23,7 +23,8 @@ inline constexpr const char* door_inside = "/dev/.sandboxd";
 /// in.
 struct bundle_config {
     std::string rootfs;
-    std::vector<std::string> argv;
+    std::vector<std::string> agent;      ///< program and arguments
+    std::vector<std::string> entrypoint; ///< what the agent runs once; empty: nothing
     environment env;
     std::string work_dir;
     std::string hostname;
@@ -38,13 +39,16 @@ struct bundle_config {
     bool limit_swap = true;            ///< the host accounts swap
     bool cgroup_mount = true;          ///< show the sandbox its own cgroup, read-only
     bool device_rules = true;          ///< left to the runtime
+    bool filter = true;      ///< the agent loads the system-call filter, where the host's kernel has such
     bool host_kernel = true; ///< false: the runtime is a kernel itself (gVisor), so what confines a process
                              ///< of the host's (user and cgroup namespaces, filter, cgroup) is not its matter
 };
 
 /// The text of config.json for an OCI runtime (runtime specification 1.0.2), written from contract 4.2: own
 /// user, pid, mount, net, ipc, uts and cgroup namespaces, the capabilities of an ordinary container, no new
-/// privileges, the system-call filter, masked and read-only paths, limits.
+/// privileges, masked and read-only paths, limits. The system-call filter is the agent's to load, first of
+/// all and for whatever it starts: a runtime compiles it anew for each start, which takes longer than the
+/// rest of its work.
 [[nodiscard]] std::string runtime_config(const bundle_config& from);
 
 /// The mount options of /tmp for contract 4.2's `size=<tmpfs_size>,exec` and the engine's own nosuid and

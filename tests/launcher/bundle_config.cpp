@@ -1,11 +1,8 @@
 #include "launcher/bundle_config.hpp"
 
-#include "launcher/seccomp.hpp"
-
 #include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <cerrno>
 #include <set>
 
 using namespace sandboxd;
@@ -17,7 +14,7 @@ namespace {
 bundle_config sample() {
     bundle_config c;
     c.rootfs = "/run/x/root";
-    c.argv = {agent_inside, "serve"};
+    c.agent = {agent_inside, "serve"};
     c.env = {{"PATH", "/bin"}, {"A", "b=c"}};
     c.work_dir = "/workspace";
     c.hostname = "box";
@@ -46,19 +43,6 @@ json::value mount_at(const json::object& config, std::string_view where) {
     return nullptr;
 }
 
-std::set<std::string> names_of(const json::object& profile, std::string_view action) {
-    std::set<std::string> names;
-    for (const auto& rule : profile.at("syscalls").as_array()) {
-        if (rule.at("action").as_string() == json::string_view(action.data(), action.size()) &&
-            !rule.as_object().contains("args")) {
-            for (const auto& name : rule.at("names").as_array()) {
-                names.insert(name.as_string().c_str());
-            }
-        }
-    }
-    return names;
-}
-
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(launcher_bundle_config)
@@ -66,7 +50,7 @@ BOOST_AUTO_TEST_SUITE(launcher_bundle_config)
 BOOST_AUTO_TEST_CASE(the_process) {
     const auto config = made(sample());
     const auto& process = config.at("process").as_object();
-    BOOST_TEST(json::serialize(process.at("args")) == R"(["/dev/.sandboxd-agent","serve"])");
+    BOOST_TEST(json::serialize(process.at("args")) == R"(["/dev/.sandboxd-agent","serve","--filter"])");
     BOOST_TEST(json::serialize(process.at("env")) == R"(["PATH=/bin","A=b=c"])");
     BOOST_TEST(json::serialize(process.at("user")) == R"({"uid":0,"gid":0})");
     BOOST_TEST(process.at("cwd").as_string() == "/workspace");
@@ -183,80 +167,15 @@ BOOST_AUTO_TEST_CASE(tmpfs_sizes) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_system_call_filter) {
-    const auto profile = seccomp_profile();
-    BOOST_TEST(profile.at("defaultAction").as_string() == "SCMP_ACT_ERRNO");
-    BOOST_TEST(profile.at("defaultErrnoRet").as_int64() == EPERM);
-    const auto allowed = names_of(profile, "SCMP_ACT_ALLOW");
-    for (const char* name : {"read",       "write", "openat",     "openat2",    "execve",      "mmap",
-                             "futex",      "wait4", "prctl",      "ptrace",     "chroot",      "mknod",
-                             "fork",       "vfork", "epoll_wait", "pidfd_open", "close_range", "statx",
-                             "socketpair", "rseq",  "getrandom",  "seccomp",    "faccessat2",  "kill"}) {
-        BOOST_TEST(allowed.contains(name), name);
-    }
-    // Only behind a condition or not at all.
-    for (const char* name : {"mount",
-                             "umount2",
-                             "pivot_root",
-                             "unshare",
-                             "setns",
-                             "clone",
-                             "clone3",
-                             "bpf",
-                             "perf_event_open",
-                             "keyctl",
-                             "add_key",
-                             "request_key",
-                             "init_module",
-                             "finit_module",
-                             "delete_module",
-                             "kexec_load",
-                             "reboot",
-                             "swapon",
-                             "settimeofday",
-                             "clock_settime",
-                             "open_by_handle_at",
-                             "userfaultfd",
-                             "io_uring_setup",
-                             "move_mount",
-                             "open_tree",
-                             "mount_setattr",
-                             "fsopen",
-                             "personality",
-                             "socket",
-                             "syslog",
-                             "acct",
-                             "iopl",
-                             "ioperm",
-                             "name_to_handle_at",
-                             "quotactl",
-                             "kcmp",
-                             "pidfd_getfd",
-                             "sethostname",
-                             "vhangup"}) {
-        BOOST_TEST(!allowed.contains(name), name);
-    }
-    std::size_t listed = 0;
-    std::string conditions;
-    for (const auto& rule : profile.at("syscalls").as_array()) {
-        if (rule.as_object().contains("args") || rule.as_object().contains("errnoRet")) {
-            conditions += json::serialize(rule) + "\n";
-        } else {
-            listed += rule.at("names").as_array().size();
-        }
-    }
-    BOOST_TEST(listed == allowed.size()); // no name twice
-    BOOST_TEST(conditions.find(
-                   R"({"names":["clone"],"action":"SCMP_ACT_ALLOW","args":[{"index":0,"value":2114060288,)"
-                   R"("valueTwo":0,"op":"SCMP_CMP_MASKED_EQ"}]})") != std::string::npos);
-    BOOST_TEST(conditions.find(R"({"names":["clone3"],"action":"SCMP_ACT_ERRNO","errnoRet":38})") !=
-               std::string::npos);
-    BOOST_TEST(
-        conditions.find(R"({"names":["socket"],"action":"SCMP_ACT_ALLOW","args":[{"index":0,"value":40,)"
-                        R"("valueTwo":0,"op":"SCMP_CMP_NE"}]})") != std::string::npos);
-    BOOST_TEST(conditions.find(
-                   R"("personality"],"action":"SCMP_ACT_ALLOW","args":[{"index":0,"value":4294967295)") !=
-               std::string::npos);
+BOOST_AUTO_TEST_CASE(the_agent_is_told_to_load_the_filter) {
+    auto from = sample();
+    from.entrypoint = {"/entry", "sleep", "infinity"};
+    BOOST_TEST(json::serialize(made(from).at("process").at("args")) ==
+               R"(["/dev/.sandboxd-agent","serve","--filter","--entrypoint","/entry","sleep","infinity"])");
+    BOOST_TEST(!made(from).at("linux").as_object().contains("seccomp"));
+    from.filter = false; // a kernel that has none
+    BOOST_TEST(json::serialize(made(from).at("process").at("args")) ==
+               R"(["/dev/.sandboxd-agent","serve","--entrypoint","/entry","sleep","infinity"])");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

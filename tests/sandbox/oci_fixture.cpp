@@ -28,7 +28,8 @@ namespace {
 
 /// Accepts on descriptor 3; runs the line that comes with the connection as its streams.
 constexpr const char* stand_in =
-    "open(my $l, '+<&=', 3) or die; $SIG{CHLD} = 'IGNORE'; $SIG{TERM} = sub { exit 0 };"
+    "open(my $l, '+<&=', 3) or die; open(STDOUT, '>/dev/null'); open(STDERR, '>&STDOUT'); $SIG{CHLD} = "
+    "'IGNORE'; $SIG{TERM} = sub { exit 0 };"
     "while (1) { accept(my $c, $l) or next; if (fork() == 0) { close $l; $SIG{CHLD} = "
     "'DEFAULT'; $SIG{TERM} = 'DEFAULT'; my $line = <$c>; open(STDOUT, '>&', $c); "
     "open(STDERR, '>&', $c); exec('/bin/sh', '-c', $line); } close $c; }";

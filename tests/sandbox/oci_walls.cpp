@@ -48,14 +48,11 @@ BOOST_AUTO_TEST_CASE(root_inside_is_nobody_outside_and_no_two_share_a_uid) {
 BOOST_AUTO_TEST_CASE(privileges_are_those_of_an_ordinary_container) {
     start_service();
     const auto box = open(spec());
-    BOOST_TEST(exec(box, "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -s '\\t ' ' '") ==
+    // The system-call filter is the real agent's: see tests/service/test_filter.py.
+    BOOST_TEST(exec(box, "grep -E '^(Cap|NoNewPrivs)' /proc/self/status | tr -s '\\t ' ' '") ==
                "CapInh: 0000000000000000\nCapPrm: 00000000a80425fb\nCapEff: 00000000a80425fb\n"
-               "CapBnd: 00000000a80425fb\nCapAmb: 0000000000000000\nNoNewPrivs: 1\nSeccomp: 2\n");
-    BOOST_TEST(exec(box, "unshare -r true 2>&1 | tail -c 24") == "Operation not permitted\n");
+               "CapBnd: 00000000a80425fb\nCapAmb: 0000000000000000\nNoNewPrivs: 1\n");
     BOOST_TEST(exec(box, "mount -t tmpfs none /mnt 2>&1 | grep -c permi") == "1\n");
-    BOOST_TEST(exec(box, "perl -e 'socket(my $s, 40, 1, 0) or print $!+0, \"\\n\"'") == "1\n"); // AF_VSOCK
-    BOOST_TEST(exec(box, "perl -e 'print syscall(435, 0, 0), \" \", $!+0, \"\\n\"'") ==
-               "-1 38\n"); // clone3: ENOSYS
     BOOST_TEST(exec(box, "echo x > /proc/sys/kernel/hostname; true") ==
                "/bin/sh: 1: cannot create /proc/sys/kernel/hostname: Read-only file system\n");
     BOOST_TEST(

@@ -137,19 +137,6 @@ result<child_end> finish(const child_program& program, const running& child, boo
     return end;
 }
 
-bool wait_readable(int fd, deadline until) {
-    while (true) {
-        pollfd one{fd, POLLIN, 0};
-        const int ready = ::poll(&one, 1, milliseconds_until(until));
-        if (ready > 0) {
-            return true;
-        }
-        if (ready == 0 || errno != EINTR) {
-            return false;
-        }
-    }
-}
-
 /// Hands over the whole lines of `text`, and its rest when it is too long or nothing follows.
 void give_lines(std::string& text, bool last, const std::function<void(std::string_view)>& line) {
     while (true) {
@@ -218,6 +205,19 @@ bool read_lines(int from, deadline until, const std::function<void(std::string_v
 }
 
 } // namespace
+
+bool wait_readable(int fd, deadline until) {
+    while (true) {
+        pollfd one{fd, POLLIN, 0};
+        const int ready = ::poll(&one, 1, milliseconds_until(until));
+        if (ready > 0) {
+            return true;
+        }
+        if (ready == 0 || errno != EINTR) {
+            return false;
+        }
+    }
+}
 
 bool is_installed(const std::string& program) {
     if (program.find('/') != std::string::npos) {

@@ -41,6 +41,9 @@ struct child_end {
 [[nodiscard]] result<child_end> run_child_lines(child_program program, deadline until,
                                                 const std::function<void(std::string_view)>& line);
 
+/// Until something can be read, or the other end is gone; false at the deadline.
+[[nodiscard]] bool wait_readable(int fd, deadline until);
+
 /// A program of that name lies in PATH (or is named by a path) and may be run.
 [[nodiscard]] bool is_installed(const std::string& program);
 

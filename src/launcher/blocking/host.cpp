@@ -3,8 +3,11 @@
 #include "launcher/blocking/files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace sandboxd::launcher::blocking {
@@ -34,6 +37,12 @@ bool accounts_swap(const cgroup_layout& cgroups) {
         }
     }
     return true; // nobody has a memory limit yet: the usual case is that swap goes with it
+}
+
+bool filters_system_calls() {
+    // Without a program it always fails; how tells whether the kernel would have read one.
+    return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0U, nullptr) == 0 ||
+           (errno != ENOSYS && errno != EINVAL);
 }
 
 bool has_controller(const cgroup_layout& cgroups, std::string_view controller) {

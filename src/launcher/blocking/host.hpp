@@ -10,6 +10,9 @@ namespace sandboxd::launcher::blocking {
 /// Swap can be limited apart from memory.
 [[nodiscard]] bool accounts_swap(const cgroup_layout& cgroups);
 
+/// The kernel has filters of system calls.
+[[nodiscard]] bool filters_system_calls();
+
 /// Version 1: mounted; version 2: in the root's cgroup.controllers.
 [[nodiscard]] bool has_controller(const cgroup_layout& cgroups, std::string_view controller);
 

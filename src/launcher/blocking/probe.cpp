@@ -4,7 +4,6 @@
 #include "launcher/blocking/staging.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace sandboxd::launcher::blocking {
 
@@ -90,7 +89,7 @@ host_features probe(const worker_context& context, deadline until) {
             "the service lacks CAP_SYS_RESOURCE: the agent in a sandbox is not protected from the "
             "out-of-memory killer, and a sandbox may open no more files than the service");
     }
-    if (::access("/proc/sys/kernel/seccomp", F_OK) != 0) {
+    if (!filters_system_calls()) {
         found.notes.emplace_back("this kernel has no system-call filters: none is in force");
     }
     return found;

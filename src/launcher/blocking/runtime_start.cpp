@@ -3,7 +3,10 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/own_cgroups.hpp"
 
+#include <cerrno>
 #include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace sandboxd::launcher::blocking {
 
@@ -16,6 +19,46 @@ std::string complaint_in(const oci_runtime& runtime, const std::string& log) {
     auto text = read ? runtime.complaint(*read) : std::string();
     return text.empty() ? "it gave no reason" : text;
 }
+
+/// What the agent says before it serves: then it leaves its standard streams.
+class agent_words {
+public:
+    result<void> open() {
+        int ends[2];
+        if (::pipe2(ends, O_CLOEXEC) != 0) {
+            return os_error("pipe", errno);
+        }
+        reading_.reset(ends[0]);
+        writing_.reset(ends[1]);
+        return {};
+    }
+
+    /// Negative when they were not opened.
+    [[nodiscard]] int writing() const { return writing_.get(); }
+
+    /// Until the agent serves. Its complaint, when it has one.
+    result<void> wait(deadline until) {
+        writing_.reset();
+        std::string text;
+        char buffer[512];
+        while (text.size() < max_complaint) {
+            if (!wait_readable(reading_.get(), until)) {
+                return error{errc::start_failed, "the agent did not start in time"};
+            }
+            const auto count = ::read(reading_.get(), buffer, sizeof buffer);
+            if (count <= 0) {
+                break;
+            }
+            text.append(buffer, static_cast<std::size_t>(count));
+        }
+        const auto line = last_line(text);
+        return line.empty() ? result<void>() : error{errc::start_failed, "the agent: " + std::string(line)};
+    }
+
+private:
+    core::unique_fd reading_;
+    core::unique_fd writing_;
+};
 
 } // namespace
 
@@ -58,8 +101,13 @@ result<void> call_runtime(const worker_context& context, const oci_runtime& runt
     program.argv.insert(program.argv.begin(), program_of(runtime, options));
     program.env = program_environment();
     program.directory = bundle;
+    agent_words words;
     if (listener >= 0) {
         program.passed = {listener};
+        if (auto opened = words.open(); !opened) {
+            return opened;
+        }
+        program.output = words.writing();
     }
     if (runtime.may_hold_lock()) {
         program.kept = {lock};
@@ -76,6 +124,11 @@ result<void> call_runtime(const worker_context& context, const oci_runtime& runt
     }
     if (end->exit_code != 0) {
         return error{errc::start_failed, program.argv[0] + " failed: " + complaint_in(runtime, log)};
+    }
+    if (listener >= 0) {
+        if (auto serves = words.wait(until); !serves) {
+            return serves;
+        }
     }
     return cgroups->settle();
 }

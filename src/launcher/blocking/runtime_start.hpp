@@ -20,8 +20,8 @@ namespace sandboxd::launcher::blocking {
 [[nodiscard]] std::string not_installed(const oci_runtime& runtime, const launcher_options& options);
 
 /// Has the runtime start the bundle that lies in `bundle`; afterwards `<bundle>/pid` holds its first process.
-/// `listener` (negative: none) becomes descriptor 3 of that process. errc::start_failed with the runtime's
-/// own words.
+/// `listener` (negative: none) becomes descriptor 3 of that process, the agent, which is then waited for
+/// until it serves. errc::start_failed with the runtime's own words, or the agent's.
 [[nodiscard]] result<void> call_runtime(const worker_context& context, const oci_runtime& runtime,
                                         const start_sandbox& request, const std::string& bundle, int listener,
                                         int lock, deadline until);

@@ -131,13 +131,11 @@ private:
     result<void> write_config() {
         bundle_config config;
         config.rootfs = area_.rootfs();
-        config.argv = agent_command(config);
+        config.agent = agent_command(config);
         if (request_.run_entrypoint && !image_.config.entrypoint.empty()) {
-            config.argv.emplace_back("--entrypoint");
-            config.argv.insert(config.argv.end(), image_.config.entrypoint.begin(),
-                               image_.config.entrypoint.end());
-            config.argv.emplace_back("sleep");
-            config.argv.emplace_back("infinity");
+            config.entrypoint = image_.config.entrypoint;
+            config.entrypoint.emplace_back("sleep");
+            config.entrypoint.emplace_back("infinity");
         }
         config.env = merge_environment(image_.config.env, request_.env, who_.home, request_.hostname);
         config.work_dir = work_dir_;
@@ -155,6 +153,7 @@ private:
             config.open_files = std::min<std::uint64_t>(config.open_files, now.rlim_max); // can't be raised
         }
         config.limit_swap = accounts_swap(context_.cgroups);
+        config.filter = filters_system_calls();
         runtime_.adapt(config, {context_.cgroups});
         return write_file_at(AT_FDCWD, area_.directory + "/config.json", runtime_config(config), 0600);
     }
