@@ -22,6 +22,9 @@ import environments as conformance  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = os.environ.get("SANDBOXD_JOBS", "2")
 MINUTE = 60
+LANES = 4  # of tests from outside, at a time
+RELEASE = ["sandboxd", "sandboxd-agent", "sandboxd_library", "client_lines"]
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short"]
 
 HEADER_FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
                 "-DBOOST_ASIO_SEPARATE_COMPILATION", "-DBOOST_ASIO_NO_DEPRECATED", "-I", "include", "-x", "c++"]
@@ -122,7 +125,7 @@ class Suite:
 
     def release(self):
         """the shipped programs build, and are what the issue promises"""
-        if not self.build("release", ["sandboxd", "sandboxd-agent", "client_lines"]):
+        if not self.build("release", RELEASE):
             return
         agent = ROOT / "build/release/sandboxd-agent"
         size = agent.stat().st_size
@@ -139,61 +142,39 @@ class Suite:
 
     def service(self):
         """the service from outside, with real sandboxes (pytest)"""
-        # Most of these tests wait for something: two lanes side by side, of about the same length.
-        waiting = ["restart", "resources", "hard_b1", "hard_b2"]
         files = sorted(path.name for path in (ROOT / "tests/service").glob("test_*.py"))
-        first = [name for name in files if name.removeprefix("test_").removesuffix(".py") in waiting]
-        # What both backends must do alike is asked of both; the docker lane starts a daemon of its own.
+        named = lambda names: [f"test_{name}.py" for name in names]
+        waiting = named(["restart", "resources", "hard_b1", "hard_b2"])
+        # What both backends must do alike is asked of both; each docker lane starts a daemon of its own.
         alike = ["exec", "run", "hard_b1", "hard_b2", "hard_b3", "restart", "files", "files_model", "native_files",
                  "lifecycle", "sessions", "limits", "runtimes"]
         if self.long:
             alike += ["text", "hard_b4", "hard_b5", "archive", "policy"]
-        docker = [name for name in files if name.startswith("test_docker")] + [f"test_{name}.py" for name in alike]
-        oci = [name for name in files if not name.startswith("test_docker")]
-        lanes = [("waiting", "oci", first), ("other", "oci", [name for name in oci if name not in first]),
-                 ("docker", "docker", docker)]
-        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            list(pool.map(lambda lane: self.service_lane(*lane), lanes))
-
-    def service_lane(self, lane, backend, files):
-        report = self.reports / f"service-{lane}.xml"
-        command = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
-                   f"--junit-xml={report}", f"--basetemp={self.reports / lane}", f"--backend={backend}",
-                   *[f"tests/service/{name}" for name in files]]
-        outcome = run(command + (["--long"] if self.long else []), (180 if self.long else 25) * MINUTE, env=self.env,
-                      show=True)
-        say(f"  service tests, lane {lane}: exit {outcome.status}, {outcome.seconds:.0f} s")
-        if not self.count_junit("service", report) or outcome.timed_out or outcome.status not in (0, 1):
-            self.tally.check(f"service tests ran to their end, lane {lane}", False, outcome.tail())
+        docker = [name for name in files if name.startswith("test_docker")]
+        oci = [name for name in files if name not in docker and name not in waiting]
+        minutes = 180 if self.long else 30
+        return [self.lane("service", name, seconds, ["/usr/bin/python3", *PYTEST, f"--backend={backend}",
+                                                     *[f"tests/service/{file}" for file in chosen],
+                                                     *(["--long"] if self.long else [])], {}, minutes)
+                for name, seconds, backend, chosen in [("waiting", 150, "oci", waiting), ("other", 640, "oci", oci),
+                                                       ("docker", 500, "docker", docker),
+                                                       ("docker-alike", 530, "docker", named(alike))]]
 
     def embedding(self):
         """a program outside the tree, compiled against an installed one (pytest)"""
-        if not self.build("release", ["sandboxd", "sandboxd-agent", "sandboxd_library"]):
-            return
-        report = self.reports / "embedding.xml"
-        outcome = run(["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
-                       f"--junit-xml={report}", f"--basetemp={self.reports / 'embedding'}", "tests/embedding"],
-                      20 * MINUTE, env=self.env, show=True)
-        if not self.count_junit("embedding", report) or outcome.timed_out or outcome.status not in (0, 1):
-            self.tally.check("the embedding tests ran to their end", False, outcome.tail())
+        return [self.lane("embedding", "embedding", 15, ["/usr/bin/python3", *PYTEST, "tests/embedding"], {}, 20)]
 
     def conformance(self):
         """the contract's lines over HTTP and through the published clients, and the reference's own tests (pytest)"""
+        if not all(conformance.made(one) for one in conformance.ALL):
+            return []  # which is a failure already
+        return [self.lane("conformance", name, seconds, command, env, 60 if self.long else 20)
+                for name, seconds, command, env in conformance.lanes(self.long)]
+
+    def environments(self):
+        """Makes what the conformance lanes run in; it mostly waits for the network."""
         made = run(["/usr/bin/python3", "tests/conformance/environments.py"], 20 * MINUTE)
         self.tally.check("the environments of the published clients", made.status == 0, made.tail())
-        if made.status != 0:
-            return
-        lanes = conformance.lanes(self.long)
-        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            list(pool.map(lambda lane: self.conformance_lane(*lane), lanes))
-
-    def conformance_lane(self, lane, command, env):
-        report = self.reports / f"conformance-{lane}.xml"
-        outcome = run([*command, f"--junit-xml={report}", f"--basetemp={self.reports / ('conformance-' + lane)}"],
-                      (40 if self.long else 15) * MINUTE, env={**self.env, **env}, show=True)
-        say(f"  conformance, {lane}: exit {outcome.status}, {outcome.seconds:.0f} s")
-        if not self.count_junit("conformance", report) or outcome.timed_out or outcome.status not in (0, 1):
-            self.tally.check(f"conformance ran to its end, {lane}", False, outcome.tail())
 
     def asan(self):
         """all C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
@@ -218,6 +199,29 @@ class Suite:
             outcome = run(["setarch", "-R", program], (60 if self.long else 5) * MINUTE, env=env)
             self.tally.check(f"stress {program.name}", outcome.status == 0, outcome.tail())
             say(f"  {program.name}: exit {outcome.status}, {outcome.seconds:.0f} s")
+
+    # Lanes: what one pytest runs, one test after the other -----------------------------------------------------------
+
+    def lane(self, step, name, seconds, command, env, minutes):
+        """A part of a step. `seconds`: about what it takes, for the order only; `minutes`: what it may take."""
+        report = self.reports / f"{step}-{name}.xml"
+        arguments = [f"--junit-xml={report}", f"--basetemp={self.reports / f'{step}-{name}'}", "--durations=5"]
+
+        def at_work():
+            outcome = run([*command, *arguments], minutes * MINUTE, env={**self.env, **env}, show=True)
+            say(f"  {step}, lane {name}: exit {outcome.status}, {outcome.seconds:.0f} s")
+            if not self.count_junit(step, report) or outcome.timed_out or outcome.status not in (0, 1):
+                self.tally.check(f"{step}, lane {name}, ran to its end", False, outcome.tail())
+
+        return seconds, at_work
+
+    def run_lanes(self, steps):
+        """The lanes of these steps, the longest first. Their tests mostly wait, so there are more lanes at a time than
+        cores."""
+        lanes = [lane for step in steps for lane in getattr(self, step)()]
+        with concurrent.futures.ThreadPoolExecutor(max_workers=LANES) as pool:
+            for done in [pool.submit(at_work) for _, at_work in sorted(lanes, key=lambda lane: -lane[0])]:
+                done.result()
 
     # Parts -----------------------------------------------------------------------------------------------------------
 
@@ -318,24 +322,35 @@ def main():
     before = leftovers.snapshot()
     started = time.monotonic()
 
-    def step(name):
+    def step(name, body=None):
         begin = time.monotonic()
-        say(f"{name}: {getattr(Suite, name).__doc__}")
+        if name in STEPS:
+            say(f"{name}: {getattr(Suite, name).__doc__}")
         try:
-            getattr(suite, name)()
+            (body or getattr(suite, name))()
         except Exception as problem:  # a fault of this file must not pass for success
             suite.tally.check(f"step {name}", False, repr(problem))
         say(f"{name}: done in {time.monotonic() - begin:.0f} s")
 
-    # The service tests mostly wait, so they run beside the sanitizer builds.
-    for name in [n for n in ("format", "headers", "release") if n in chosen]:
+    def aside(*names, body=None):
+        thread = threading.Thread(target=lambda: [step(name, body) for name in names])
+        thread.start()
+        return thread
+
+    outside = [name for name in ("service", "embedding", "conformance") if name in chosen]
+    before_release = [aside("environments")] if "conformance" in chosen else []
+    before_release.append(aside(*[name for name in ("format", "headers") if name in chosen]))
+    if "release" in chosen:
+        step("release")
+    elif outside:
+        suite.build("release", RELEASE)
+    for thread in before_release:
+        thread.join()
+    # The tests from outside mostly wait, so they run beside the sanitizer builds.
+    lanes = aside(", ".join(outside), body=lambda: suite.run_lanes(outside))
+    for name in [name for name in ("asan", "tsan") if name in chosen]:
         step(name)
-    waiting = [n for n in ("service", "embedding", "conformance") if n in chosen]
-    aside = threading.Thread(target=lambda: [step(name) for name in waiting])
-    aside.start()
-    for name in [n for n in ("asan", "tsan") if n in chosen]:
-        step(name)
-    aside.join()
+    lanes.join()
     suite.close(before)
 
     for name, text in suite.tally.failures:

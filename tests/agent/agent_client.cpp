@@ -1,175 +1,21 @@
 #include "agent_client.hpp"
 
-#include "agent/process_tree.hpp"
-
 #include <boost/test/unit_test.hpp>
 
-#include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
-#include <cstring>
-#include <fstream>
+#include <algorithm>
 #include <random>
-#include <sstream>
-#include <thread>
+
+// What the host says to the agent.
 
 namespace sandboxd::agent::test {
-
-namespace {
 
 using namespace std::chrono_literals;
 using protocol::tag;
 using clock_type = std::chrono::steady_clock;
-
-sockaddr_un address_of(const std::string& name) {
-    sockaddr_un out{};
-    out.sun_family = AF_UNIX;
-    std::memcpy(out.sun_path + 1, name.data(), name.size());
-    return out;
-}
-
-bool eventually(const std::function<bool()>& done, std::chrono::milliseconds limit) {
-    const auto until = clock_type::now() + limit;
-    while (!done()) {
-        if (clock_type::now() > until) {
-            return false;
-        }
-        std::this_thread::sleep_for(2ms);
-    }
-    return true;
-}
-
-std::set<pid_t> running_agents;
-
-/// Children of this test that are no agents: they came here as orphans. The ended ones are taken.
-std::vector<pid_t> leftovers() {
-    std::vector<pid_t> out;
-    for (const auto& one : list_processes()) {
-        const bool ours = one.parent == getpid() && !running_agents.contains(one.pid);
-        if (ours && waitpid(one.pid, nullptr, WNOHANG) == 0) {
-            out.push_back(one.pid);
-        }
-    }
-    return out;
-}
-
-} // namespace
-
-std::string read_proc(pid_t pid, const char* file) {
-    std::ifstream in("/proc/" + std::to_string(pid) + "/" + file, std::ios::binary);
-    std::ostringstream out;
-    out << in.rdbuf();
-    return out.str();
-}
-
-agent_process::agent_process(std::vector<std::string> more, std::vector<std::string> environment,
-                             owner whose) {
-    static std::atomic<int> counter{0};
-    name_ = "sandboxd-agent-test-" + std::to_string(getpid()) + "-" + std::to_string(++counter);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); // whatever it leaves behind comes here and is seen
-    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const auto address = address_of(name_);
-    BOOST_REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    BOOST_REQUIRE(listen(listener, 8) == 0);
-    const std::string program = SANDBOXD_BINARY_DIR "/sandboxd-agent";
-    std::vector<std::string> arguments{program, "serve", "--listen-fd", "3"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    std::vector<char*> argv;
-    for (auto& one : arguments) {
-        argv.push_back(one.data());
-    }
-    argv.push_back(nullptr);
-    for (char** one = environ; *one != nullptr; ++one) {
-        environment.emplace_back(*one);
-    }
-    std::vector<char*> envp;
-    for (auto& one : environment) {
-        envp.push_back(one.data());
-    }
-    envp.push_back(nullptr);
-    const bool change = whose == owner::nobody && geteuid() == 0;
-    pid_ = fork();
-    BOOST_REQUIRE(pid_ >= 0);
-    if (pid_ == 0) {
-        if (listener == 3) {
-            fcntl(3, F_SETFD, 0);
-        }
-        dup2(listener, 3);
-        if (change) {
-            const int file = open(program.c_str(), O_PATH | O_CLOEXEC);
-            if (setgroups(0, nullptr) == 0 && setgid(65'534) == 0 && setuid(65'534) == 0) {
-                // By descriptor: that user may not be allowed to walk to the program.
-                execveat(file, "", argv.data(), envp.data(), AT_EMPTY_PATH);
-            }
-            _exit(98);
-        }
-        execve(program.c_str(), argv.data(), envp.data());
-        _exit(97);
-    }
-    close(listener);
-    running_agents.insert(pid_);
-}
-
-agent_process::~agent_process() {
-    kill(pid_, SIGTERM);
-    int status = -1;
-    const bool left = eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, 5s);
-    BOOST_CHECK_MESSAGE(left, "the agent does not leave");
-    BOOST_CHECK_MESSAGE(left && WIFEXITED(status) && WEXITSTATUS(status) == 0,
-                        "the agent ended with " << status);
-    if (!left) {
-        kill(pid_, SIGKILL);
-    }
-    running_agents.erase(pid_);
-    const bool clean = eventually([] { return leftovers().empty(); }, 2s);
-    BOOST_CHECK_MESSAGE(clean, "the agent leaves processes behind");
-    for (const auto pid : leftovers()) {
-        kill(pid, SIGKILL);
-    }
-}
-
-int agent_process::connect() const {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const auto address = address_of(name_);
-    BOOST_REQUIRE(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    return fd;
-}
-
-bool agent_process::alive() const {
-    return waitpid(pid_, nullptr, WNOHANG) == 0;
-}
-
-std::vector<pid_t> agent_process::commands() const {
-    std::vector<pid_t> out;
-    for (const auto& one : descendants(list_processes(), pid_)) {
-        if (one.state != 'Z' && read_proc(one.pid, "comm") != "sandboxd-agent\n") {
-            out.push_back(one.pid);
-        }
-    }
-    return out;
-}
-
-std::vector<pid_t> agent_process::supervisors() const {
-    std::vector<pid_t> out;
-    for (const auto& one : list_processes()) {
-        if (one.parent == pid_ && one.state != 'Z' && read_proc(one.pid, "comm") == "sandboxd-agent\n") {
-            out.push_back(one.pid);
-        }
-    }
-    return out;
-}
-
-bool agent_process::wait_for_commands(std::size_t count) const {
-    return eventually([&] { return commands().size() == count; }, 5s);
-}
 
 start::start(std::initializer_list<std::string> arguments) {
     for (const auto& one : arguments) {
@@ -337,102 +183,6 @@ bool client::pump(const std::function<bool()>& done, std::chrono::milliseconds l
             return done();
         }
     }
-}
-
-void client::handle(const protocol::frame_view& frame) {
-    const auto number = frame.header.stream;
-    switch (frame.header.type) {
-    case protocol::frame_type::ready:
-        ready_ = true;
-        return;
-    case protocol::frame_type::pong:
-        ++pongs_;
-        return;
-    case protocol::frame_type::started:
-        streams_[number].pid = protocol::find_field(frame.payload, tag::pid).value().u32();
-        return;
-    case protocol::frame_type::data: {
-        auto& target = streams_[number];
-        BOOST_REQUIRE(!target.ended);
-        const bool out = frame.header.flags == static_cast<std::uint8_t>(protocol::channel::out);
-        auto& received = out ? target.out_received : target.err_received;
-        received += frame.payload.size();
-        if (!discard) {
-            (out ? target.out : target.err).append(frame.payload);
-        }
-        if (automatic_credit) {
-            std::string answer;
-            protocol::append_credit(answer, number, static_cast<protocol::channel>(frame.header.flags),
-                                    received);
-            send(answer);
-        }
-        return;
-    }
-    case protocol::frame_type::credit:
-        streams_[number].stdin_credit = *protocol::exact_u64(frame.payload);
-        return;
-    case protocol::frame_type::end:
-        handle_end(streams_[number], frame.payload);
-        return;
-    case protocol::frame_type::stream_state: {
-        auto& state = held_[number];
-        const auto offset = [&](tag id) {
-            return protocol::find_field(frame.payload, id).value().u64().value();
-        };
-        state.out_offset = offset(tag::out_offset);
-        state.err_offset = offset(tag::err_offset);
-        state.in_offset = offset(tag::in_offset);
-        state.ended = protocol::find_field(frame.payload, tag::ended).has_value();
-        if (const auto id = protocol::find_field(frame.payload, tag::run_id)) {
-            state.run_id = id->value;
-        }
-        next_ = std::max(next_, number + 1);
-        return;
-    }
-    default:
-        BOOST_FAIL("unexpected frame");
-        return;
-    }
-}
-
-void client::handle_end(outcome& target, std::string_view payload) {
-    BOOST_REQUIRE(!target.ended);
-    target.ended = true;
-    protocol::field_reader reader(payload);
-    for (protocol::field one; reader.next(one);) {
-        switch (one.id) {
-        case tag::cause:
-            target.cause = static_cast<protocol::end_cause>(one.u8().value());
-            break;
-        case tag::failure:
-            target.failure = static_cast<protocol::failure_kind>(one.u16().value());
-            break;
-        case tag::exit_code:
-            target.exit_code = one.u32();
-            break;
-        case tag::exit_signal:
-            target.exit_signal = one.u32();
-            break;
-        case tag::out_total:
-            target.out_total = one.u64().value();
-            break;
-        case tag::err_total:
-            target.err_total = one.u64().value();
-            break;
-        case tag::dropped:
-            target.dropped = one.u64().value();
-            break;
-        case tag::duration_us:
-            target.duration_us = one.u64().value();
-            break;
-        case tag::text:
-            target.text = one.value;
-            break;
-        default:
-            break;
-        }
-    }
-    BOOST_REQUIRE(!reader.malformed());
 }
 
 } // namespace sandboxd::agent::test

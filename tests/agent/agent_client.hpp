@@ -37,8 +37,10 @@ public:
     /// Processes below it that are neither zombies nor its supervisors.
     [[nodiscard]] std::vector<pid_t> commands() const;
     [[nodiscard]] std::vector<pid_t> supervisors() const;
-    /// Waits until commands() has so many; false after five seconds.
+    /// Waits until commands() has so many; false after a minute.
     [[nodiscard]] bool wait_for_commands(std::size_t count) const;
+    /// Waits until no process below it has ended without having been taken; false after a minute.
+    [[nodiscard]] bool wait_until_reaped() const;
 
 private:
     std::string name_;
@@ -105,7 +107,7 @@ public:
 
     /// Starts a command; its number.
     std::uint32_t begin(const start& command);
-    /// Waits for `end` (20 s), forgets the stream and tells how it went.
+    /// Waits for `end` (a minute), forgets the stream and tells how it went.
     outcome finish(std::uint32_t stream);
     outcome run(const start& command) { return finish(begin(command)); }
 

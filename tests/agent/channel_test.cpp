@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(output_without_a_channel_is_held_back_not_lost) {
         host.begin(start({"seq", "300000"}));
         BOOST_REQUIRE(host.pump([&] { return host.at(1).pid.has_value(); }));
     }
+    BOOST_TEST(agent.wait_for_commands(1));
     std::this_thread::sleep_for(200ms);
     BOOST_TEST(agent.commands().size() == 1U);
     client host(agent);

@@ -43,7 +43,7 @@ pid_t start_stray(const char* variable) {
     ::close(ends[1]);
     ::waitpid(parent, nullptr, 0);
     const auto file = "/proc/" + std::to_string(stray) + "/cmdline";
-    for (int tries = 0; tries < 5000; ++tries) {
+    for (int tries = 0; tries < 60'000; ++tries) {
         std::ifstream text(file);
         std::string first;
         if (std::getline(text, first, '\0') && first == "sleep") {

@@ -46,7 +46,7 @@ void finish(pid_t pid) {
 }
 
 void limit_waiting(int fd) {
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    const timeval limit{.tv_sec = 60, .tv_usec = 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 

@@ -142,6 +142,7 @@ void fake_service::serve(int fd, int number) {
     }
     SSL_free(tls);
     ::shutdown(fd, SHUT_RDWR);
+    ++closed_;
 }
 
 bool fake_service::serve_one(const fake_peer& peer, std::string& buffer, int number, int on_it) {
@@ -210,7 +211,7 @@ int fake_service::count(const std::string& line) const {
 }
 
 bool fake_service::wait_for(const std::string& line, int times) const {
-    for (int i = 0; i < 5000 && count(line) < times; ++i) {
+    for (int i = 0; i < 30'000 && count(line) < times; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return count(line) >= times;

@@ -62,11 +62,13 @@ public:
 
     [[nodiscard]] std::string url(const std::string& host = "127.0.0.1") const;
     [[nodiscard]] int connections() const { return connections_; }
+    /// How many of them it has closed.
+    [[nodiscard]] int closed() const { return closed_; }
     [[nodiscard]] std::vector<seen_request> seen() const;
     /// "POST /sessions", "GET /policy", ... in the order of their coming.
     [[nodiscard]] std::vector<std::string> lines() const;
     [[nodiscard]] int count(const std::string& line) const;
-    /// Waits (at most 10 s) until as many such requests came.
+    /// Waits (at most a minute) until as many such requests came.
     [[nodiscard]] bool wait_for(const std::string& line, int times) const;
 
 private:
@@ -85,6 +87,7 @@ private:
     int port_ = 0;
     std::atomic<bool> stopping_{false};
     std::atomic<int> connections_{0};
+    std::atomic<int> closed_{0};
     mutable std::mutex mutex_;
     std::vector<seen_request> seen_;
     std::list<link> links_;

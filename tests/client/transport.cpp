@@ -95,7 +95,9 @@ BOOST_AUTO_TEST_CASE(a_connection_closed_while_idle_is_not_used) {
     const auto sandbox = sandbox_at(service.url());
     BOOST_TEST(sandbox.start().has_value());
     for (int i = 0; i < 3; ++i) {
-        std::this_thread::sleep_for(50ms); // until the end has come
+        for (int tries = 0; tries < 30'000 && service.closed() <= i; ++tries) {
+            std::this_thread::sleep_for(2ms); // until the end has come
+        }
         BOOST_TEST(sandbox.execute("x").output == "ran");
     }
     BOOST_TEST(service.count("POST /sessions/s/exec") == 3);

@@ -19,7 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from pending import PENDING  # noqa: E402
-from target import Target, daemon_with_images, rootfs  # noqa: E402
+from target import Target, daemon_with_images, rootfs, started_by  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,38 +68,15 @@ def target(request):
             yield Target(kind, program, images, {"DOCKER_HOST": daemon.host})
 
 
-def _services(target):
-    made = []
-
-    def make(**settings):
-        service = target.service(**settings)
-        made.append(service)
-        return service.start()
-
-    yield make
-    problems = []
-    for service in made:
-        try:
-            if service.process.poll() is None:
-                service.stop()
-            else:
-                service.assert_nothing_left()
-        except Exception as problem:
-            problems.append(str(problem))
-        finally:
-            service.discard()
-    assert not problems, "\n".join(problems)
-
-
 @pytest.fixture
 def start(target):
     """start(**settings): a service of the test's own."""
-    yield from _services(target)
+    yield from started_by(target.service)
 
 
 @pytest.fixture(scope="module")
 def services(target):
-    yield from _services(target)
+    yield from started_by(target.service)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,10 @@ def folder(generation):
     return BASE / f"{generation}-{_key(generation)}"
 
 
+def made(generation):
+    return (folder(generation) / "complete").exists()
+
+
 def python(generation):
     return folder(generation) / "venv/bin/python"
 
@@ -60,7 +64,7 @@ def make(generation):
     target = folder(generation)
     with open(BASE / f"{generation}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (target / "complete").exists():
+        if made(generation):
             return
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
@@ -72,6 +76,7 @@ def make(generation):
         (target / "complete").touch()
 
 
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short"]
 UPSTREAM = {
     "g1": ["test_remote_sandbox.py", "test_policy_updates.py"],
     "g2": ["test_workspace_sandboxd.py", "test_workspace_sandboxd_conformance.py"],
@@ -81,26 +86,32 @@ UPSTREAM = {
 
 
 def lanes(long=False):
-    """(name, pytest's command, additions to the environment) of each part, the longest first. On a daemon: what asks for
-    one; everything in the long run."""
-    def own(name, interpreter, folder, *more):
-        return name, [interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", HERE / folder, *more], {}
-
-    def theirs(generation):
-        tests = sources(generation)
-        command = [python(generation), "-m", "pytest", "-p", "no:cacheprovider", "-p", "shim", "-q", "--tb=short",
-                   "-c", tests / "pyproject.toml", "-o", "addopts=", "-m", "not kubernetes and not daytona",
-                   *[tests / "tests" / name for name in UPSTREAM[generation]]]
-        return f"reference-{generation}", command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
-
+    """(name, about how many seconds, pytest's command, additions to the environment) of each part. On a daemon: what asks
+    for one, and the releases of the reference; everything in the long run."""
     system = "/usr/bin/python3"
-    parts = [("http", system, "http"), ("workspace-g2", python("g2"), "workspace"),
-             ("workspace-g3", python("g3"), "workspace"), ("g1", python("g1"), "g1"), ("g3", python("g3"), "g3")]
+
+    def own(name, seconds, interpreter, folder, *more):
+        return name, seconds, [interpreter, *PYTEST, HERE / folder, *more], {}
+
+    def theirs(generation, seconds):
+        tests = sources(generation)
+        command = [python(generation), *PYTEST, "-p", "shim", "-c", tests / "pyproject.toml", "-o", "addopts=",
+                   "-m", "not kubernetes and not daytona", *[tests / "tests" / name for name in UPSTREAM[generation]]]
+        return f"reference-{generation}", seconds, command, {"PYTHONPATH": f"{HERE / 'upstream'}:{tests}"}
+
+    def ours_at_theirs(generation, seconds):
+        """Our clients against the reference itself."""
+        return own(f"cpp-{generation}", seconds, system, "cpp", "--reference", python(generation), "-k", f"{generation}-")
+
+    parts = [("http", 330, system, "http"), ("workspace-g2", 170, python("g2"), "workspace"),
+             ("workspace-g3", 80, python("g3"), "workspace"), ("g1", 20, python("g1"), "g1"), ("g3", 10, python("g3"), "g3"),
+             ("cpp", 60, system, "cpp")]
     docker = [own(f"{name}-docker", *where, "--backend=docker") for name, *where in parts]
     if not long:
-        docker = [own("daemon", system, "http", "--backend=docker", "-m", "daemon")]
-    return [own("coding", system, "coding"), *[own(*part) for part in parts], own("openapi", python(DOCUMENT), "openapi"),
-            *docker, *[theirs(generation) for generation in RELEASES]]
+        docker = [own("daemon", 35, system, "http", "--backend=docker", "-m", "daemon")]
+    return [own("coding", 170, system, "coding"), *[own(*part) for part in parts],
+            own("openapi", 50, python(DOCUMENT), "openapi"), *docker, theirs("g1", 300), theirs("g2", 150),
+            theirs("g3", 190), ours_at_theirs("g1", 60), ours_at_theirs("g3", 70)]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "service"))
 
 from harness import client, host, rootfs  # noqa: E402,F401
 from harness.daemon import Daemon, Engine  # noqa: E402
-from harness.service import Service, leftovers  # noqa: E402
+from harness.service import Service, leftovers, started_by  # noqa: E402
 from harness.wait import until  # noqa: E402
 
 
@@ -49,9 +49,11 @@ def daemon_with_images(*arguments, shifted=False):
             for directory in (daemon.directory, daemon.short):
                 directory.chmod(0o711)  # its containers' root must pass
         daemon.start()
-        images = {"node": daemon.load(rootfs.busybox(base / "box"), "box")}
+        images = {}  # the first is the default
         if not shifted:
             images["python"] = daemon.load(rootfs.debian(base / "debian"), "host-tree")
+        images["node"] = daemon.load(rootfs.busybox(base / "box"), "box")
+        if not shifted:
             shutil.rmtree(base)
         yield daemon, images
 
@@ -60,7 +62,7 @@ class Ours(Service):
     """This service."""
 
     def assert_nothing_left(self):
-        until(lambda: not leftovers.processes_of(self.directory), 10, "the end of every process of the service")
+        until(lambda: not leftovers.processes_of(self.directory), what="the end of every process of the service")
 
 
 class Reference(Service):

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_sleep_ends_early_when_cancelled) {
     BOOST_TEST(inside.inside() == 1U);
     signal->emit(asio::cancellation_type::terminal);
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(!slept);
     BOOST_TEST(inside.inside() == 0U);
 }
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_no_deadline) {
     context.poll();
     signal->emit(asio::cancellation_type::terminal);
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(aborted);
     BOOST_TEST(inside.inside() == 0U);
 }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(an_exception_that_escapes_is_counted_and_an_abort_is_not) {
     core::log::set_level("error");
     core::spawn(context.get_executor(), "a deliberate failure", inside, throw_something());
     core::spawn(context.get_executor(), "a deliberate abort", inside, throw_aborted());
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(core::escaped_exceptions() == before + 1);
     BOOST_TEST(inside.inside() == 0U);
 }
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_spawned_through_a_closed_gate) {
     inside.close();
     bool slept = true;
     BOOST_TEST(!core::spawn(context.get_executor(), "test", inside, sleep_long(slept)));
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(slept);
 }
 
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(several_wait_for_a_gate_to_drain) {
     BOOST_TEST(waiters.inside() == 2U); // empty, but not closed
     gate.close();
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(waiters.inside() == 0U);
 }
 
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(cancelling_who_waits_for_offloaded_work_does_not_leave_it_b
     BOOST_TEST(inside.inside() == 1U); // its frame is in use until the work has ended
     go = true;
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(done);
     BOOST_TEST(inside.inside() == 0U);
 }

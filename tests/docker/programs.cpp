@@ -45,7 +45,7 @@ struct programs {
     }
     ~programs() {
         context.restart();
-        context.run_for(5s);
+        context.run_for(60s);
         // Nothing that we started is left, not even as a zombie.
         BOOST_TEST(::waitpid(-1, nullptr, WNOHANG) == -1);
         BOOST_TEST(errno == ECHILD);

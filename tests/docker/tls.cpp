@@ -126,7 +126,7 @@ struct tls_fixture {
     ~tls_fixture() {
         daemon.stop();
         context.restart();
-        context.run_for(5s);
+        context.run_for(60s);
     }
 };
 

@@ -32,7 +32,7 @@ struct with_fake {
     ~with_fake() {
         engine.reset();
         context.restart();
-        context.run_for(5s);
+        context.run_for(60s);
         BOOST_TEST(context.stopped()); // nothing is left waiting
     }
 };

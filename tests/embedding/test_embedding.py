@@ -117,3 +117,12 @@ def test_the_installed_program_finds_its_agent(installed):
     assert said.startswith("sandboxd 0.1.0"), said
 
 
+def test_the_examples_of_the_documentation_compile(tmp_path):
+    blocks = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/clients.md").read_text(), re.S)
+    assert len(blocks) == 2
+    source = tmp_path / "examples.cpp"
+    source.write_text("\n".join(blocks))
+    done = subprocess.run(["clang++-19", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                           "-DBOOST_ASIO_SEPARATE_COMPILATION", "-I", ROOT / "include", source],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout

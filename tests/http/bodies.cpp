@@ -136,10 +136,10 @@ BOOST_AUTO_TEST_CASE(continue_is_said_only_when_the_body_is_wanted) {
     const std::string fields = "Content-Length: 3\r\nExpect: 100-Continue\r\n";
     client wanted(one.port());
     wanted.send(post("/echo", fields));
-    std::this_thread::sleep_for(20ms);
+    BOOST_TEST(wanted.interim().value() == 100U);
     wanted.send("abc");
     auto got = wanted.expect();
-    BOOST_TEST(got.interim == (std::vector<unsigned>{100}), boost::test_tools::per_element());
+    BOOST_TEST(got.interim.empty());
     BOOST_TEST(got.body == "abc");
     wanted.send(get_ok);
     BOOST_TEST(wanted.expect().status == 200U);
@@ -182,14 +182,11 @@ BOOST_AUTO_TEST_CASE(a_body_that_dribbles_is_408_in_bounded_time) {
     service one(small);
     client c(one.port());
     c.send(post("/echo", "Content-Length: 100000\r\n"));
-    const auto began = std::chrono::steady_clock::now();
-    while (c.try_send("x") && std::chrono::steady_clock::now() - began < 5s) {
+    BOOST_TEST(test::eventually([&] {
+        const bool broken = !c.try_send("x");
         std::this_thread::sleep_for(20ms);
-        if (one.connections() == 0) {
-            break;
-        }
-    }
-    BOOST_TEST((std::chrono::steady_clock::now() - began < 5s));
+        return broken || one.connections() == 0U;
+    }));
 }
 
 BOOST_AUTO_TEST_CASE(half_a_body_and_the_end_is_400) {
@@ -225,6 +222,7 @@ BOOST_AUTO_TEST_CASE(bodies_beyond_the_memory_budget_wait_then_are_503) {
     BOOST_TEST(chunks.expect().status == 503U);
     holder.send(pattern(900'000));
     BOOST_TEST((holder.expect().body == pattern(900'000)));
+    BOOST_REQUIRE(test::eventually([&] { return one.budget_used() == 0U; }));
     late.send(sized("/echo", pattern(500'000)));
     BOOST_TEST(late.expect().status == 200U);
     BOOST_REQUIRE(test::eventually([&] { return one.budget_used() == 0U; }));

@@ -26,7 +26,7 @@ std::size_t answer::count(std::string_view name) const {
 }
 
 client::client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{20, 0};
+    const timeval limit{60, 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     sockaddr_in address{};
@@ -147,6 +147,11 @@ std::optional<answer> client::read() {
         }
         interim.push_back(one->status);
     }
+}
+
+std::optional<unsigned> client::interim() {
+    const auto one = read_one();
+    return one ? std::optional(one->status) : std::nullopt;
 }
 
 answer client::expect() {

@@ -23,7 +23,7 @@ struct answer {
     [[nodiscard]] std::size_t count(std::string_view name) const;
 };
 
-/// A blocking client that says exactly what it is told, byte by byte. Reads fail after 20 s.
+/// A blocking client that says exactly what it is told, byte by byte. Reads fail after a minute.
 class client {
 public:
     explicit client(std::uint16_t port);
@@ -34,6 +34,9 @@ public:
     /// The next whole answer, after any interim ones. Nothing at the end of the connection.
     std::optional<answer> read();
     answer expect(); ///< the same, required
+    /// The status of the next answer that has a head only (1xx), once it comes. Nothing at the end of the
+    /// connection.
+    std::optional<unsigned> interim();
     /// Everything until the end; nothing when the connection was reset.
     std::optional<std::string> read_to_end();
     /// Whether the other side has closed (within the read timeout).

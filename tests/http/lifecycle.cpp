@@ -6,7 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <thread>
+#include <utility>
 
 using namespace sandboxd;
 using namespace std::chrono_literals;
@@ -19,6 +21,21 @@ const std::string get_ok = "GET /ok HTTP/1.1\r\nHost: h\r\n\r\n";
 
 std::string get(const std::string& path) {
     return "GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n";
+}
+
+/// The answer to a request that reached the server within its short deadlines, and the connection: on a busy
+/// machine not every try does.
+std::pair<std::unique_ptr<client>, test::answer> served_in_time(service& one, const std::string& request) {
+    for (int tries = 0; tries < 100; ++tries) {
+        auto c = std::make_unique<client>(one.port());
+        if (c->try_send(request)) {
+            if (auto got = c->read()) {
+                return {std::move(c), std::move(*got)};
+            }
+        }
+    }
+    BOOST_FAIL("the server closes every connection without an answer");
+    return {};
 }
 
 std::size_t open_descriptors() {
@@ -37,14 +54,12 @@ BOOST_AUTO_TEST_CASE(a_dribbled_head_is_408_after_its_deadline_whatever_comes_me
     service one(small);
     client c(one.port());
     c.send("GET /ok HTTP/1.1\r\nHost: h\r\n");
-    const auto began = std::chrono::steady_clock::now();
-    while (one.connections() > 0 && std::chrono::steady_clock::now() - began < 5s) {
-        if (!c.try_send("X: y\r\n")) {
-            break;
-        }
+    // Each line comes long before the deadline, which the first has set for all of them.
+    BOOST_TEST(test::eventually([&] {
+        const bool broken = !c.try_send("X: y\r\n");
         std::this_thread::sleep_for(20ms);
-    }
-    BOOST_TEST((std::chrono::steady_clock::now() - began < 5s));
+        return broken || one.connections() == 0U;
+    }));
     client silent(one.port());
     silent.send("GET /ok HT");
     const auto got = silent.expect();
@@ -59,10 +74,8 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_is_closed_without_a_word) {
     service one(small);
     client fresh(one.port());
     BOOST_TEST(fresh.at_end());
-    client used(one.port());
-    used.send(get_ok);
-    BOOST_TEST(used.expect().status == 200U);
-    BOOST_TEST(used.at_end());
+    const auto used = served_in_time(one, get_ok);
+    BOOST_TEST(used.first->at_end());
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_may_take_longer_than_any_deadline) {
@@ -71,9 +84,7 @@ BOOST_AUTO_TEST_CASE(a_handler_may_take_longer_than_any_deadline) {
     small.bounds.head_time = 50ms;
     small.bounds.stall_time = 50ms;
     service one(small);
-    client c(one.port());
-    c.send(get("/nap"));
-    BOOST_TEST(c.expect().body == "\"rested\"");
+    BOOST_TEST(served_in_time(one, get("/nap")).second.body == "\"rested\"");
 }
 
 BOOST_AUTO_TEST_CASE(a_half_closed_client_gets_its_answers) {
@@ -150,16 +161,17 @@ BOOST_AUTO_TEST_CASE(stopping_closes_idle_connections_and_lets_busy_ones_finish)
     BOOST_TEST(idle.expect().status == 200U);
     client silent(one.port());
     client busy(one.port());
-    busy.send(get("/nap") + get_ok);
+    busy.send(get("/hold") + get_ok);
     BOOST_REQUIRE(test::eventually([&] { return one.waiting == 1 && one.connections() == 3U; }));
-    one.begin_stop(10s);
+    one.begin_stop(60s);
     BOOST_TEST(idle.at_end());
     BOOST_TEST(silent.at_end());
+    one.released = true;
     const auto got = busy.expect();
     BOOST_TEST(got.body == "\"rested\"");
     BOOST_TEST(got.header("connection") == "close");
     BOOST_TEST(!busy.read().has_value());
-    one.stop(10s);
+    one.stop(60s);
     BOOST_TEST(one.cancelled == 0);
 }
 

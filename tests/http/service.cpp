@@ -124,6 +124,12 @@ task<void> service::handle(http::exchange& x) {
         ++waiting;
         co_await core::sleep_for(300ms);
         co_await answer.send(http::json_reply(200, "\"rested\""));
+    } else if (path == "/hold") {
+        ++waiting;
+        while (!released) {
+            co_await core::sleep_for(5ms);
+        }
+        co_await answer.send(http::json_reply(200, "\"rested\""));
     } else if (path == "/until_gone") {
         ++waiting;
         while (!answer.gone()) {

@@ -40,10 +40,11 @@ public:
     boost::asio::io_context& context() { return context_; }
 
     // What the handlers below saw.
-    std::atomic<int> waiting{0};     ///< in /wait
-    std::atomic<int> cancelled{0};   ///< /wait ended by cancellation
-    std::atomic<int> found_gone{0};  ///< /until_gone noticed
-    std::atomic<int> probed_gone{0}; ///< /probe noticed by 102
+    std::atomic<int> waiting{0};       ///< in /wait and the like
+    std::atomic<int> cancelled{0};     ///< /wait ended by cancellation
+    std::atomic<int> found_gone{0};    ///< /until_gone noticed
+    std::atomic<int> probed_gone{0};   ///< /probe noticed by 102
+    std::atomic<bool> released{false}; ///< /hold may answer
 
 private:
     void start(options chosen, http::handler handler);
@@ -60,10 +61,10 @@ private:
     bool stopped_ = false;
 };
 
-/// Waits until a condition holds, at most 10 s.
+/// Waits until a condition holds, at most a minute.
 template <class F>
 bool eventually(F condition) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (!condition()) {
         if (std::chrono::steady_clock::now() > until) {
             return false;

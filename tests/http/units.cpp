@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(the_budget_serves_in_order_and_takes_back) {
     BOOST_TEST(order == (std::vector<std::string>{"too large did not"}), boost::test_tools::per_element());
     held->release();
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(order == (std::vector<std::string>{"too large did not", "first got it", "second got it"}),
                boost::test_tools::per_element());
     BOOST_TEST(budget.used() == 0U);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_wait_for_memory_that_is_given_up_lets_others_pass) {
     BOOST_TEST(order.empty());
     signal->emit(asio::cancellation_type::terminal);
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(order == (std::vector<std::string>{"late did not", "small got it"}),
                boost::test_tools::per_element());
     held->release();
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(who_holds_memory_and_needs_more_never_waits_behind_those_wh
     BOOST_TEST(order == (std::vector<std::string>{"fits got it"}), boost::test_tools::per_element());
     held->release();
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(order == (std::vector<std::string>{"fits got it", "first of all got it", "new got it"}),
                boost::test_tools::per_element());
     BOOST_TEST(budget.used() == 0U);
@@ -127,23 +127,23 @@ BOOST_AUTO_TEST_CASE(the_watchdog_follows_its_deadline) {
     const auto now = std::chrono::steady_clock::now();
     dog->until(now + 1h);
     dog->until(now + 5ms); // earlier than what is armed
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(barked == 1);
     dog->until(std::chrono::steady_clock::now() + 2ms);
     dog->until(std::chrono::steady_clock::now() + 40ms); // later: the timer fires early once
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(barked == 2);
     BOOST_TEST((std::chrono::steady_clock::now() - now >= 40ms));
     dog->until(std::chrono::steady_clock::now() + 2ms);
     dog->never();
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(barked == 2);
     dog->until(std::chrono::steady_clock::now() + 2ms);
     dog->stop();
     context.restart();
-    context.run_for(10s);
+    context.run_for(60s);
     BOOST_TEST(barked == 2);
 }
 

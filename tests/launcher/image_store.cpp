@@ -36,7 +36,7 @@ struct store {
     }
     ~store() { fs::remove_all(state); }
 
-    static deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }
+    static deadline soon() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 
     void image(const std::string& key, const std::string& below = "") const {
         const auto path = state + "/images/" + key;

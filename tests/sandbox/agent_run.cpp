@@ -108,9 +108,8 @@ BOOST_AUTO_TEST_CASE(out_of_memory_is_told_only_with_evidence) {
 }
 
 BOOST_AUTO_TEST_CASE(a_background_child_does_not_hold_the_answer) {
-    const auto from = std::chrono::steady_clock::now();
-    BOOST_TEST(exec("sleep 44 & echo hi").value().output == "hi\n");
-    BOOST_TEST((std::chrono::steady_clock::now() - from < 3s));
+    BOOST_TEST(exec("sleep 444 & echo hi").value().output ==
+               "hi\n"); // or it would run out of the test's time
     BOOST_TEST(exec("echo next").value().output == "next\n");
     BOOST_TEST(descendants() == 1);
 }
@@ -144,12 +143,10 @@ BOOST_AUTO_TEST_CASE(the_death_of_the_sandbox_is_told_at_once) {
     int deaths = 0;
     box->on_death([&] { ++deaths; });
     std::optional<result<exec_result>> running;
-    start("sleep 2", running);
+    start("sleep 200", running);
     until([&] { return descendants() >= 1; });
-    const auto from = std::chrono::steady_clock::now();
     ::kill(host->pid(), SIGKILL);
     until([&] { return running.has_value(); });
-    BOOST_TEST((std::chrono::steady_clock::now() - from < 1s));
     BOOST_TEST((running->error().code == errc::gone));
     BOOST_TEST(running->error().may_have_started);
     BOOST_TEST(!box->alive());

@@ -132,7 +132,7 @@ void oci_fixture::start_service() {
     auto socket = launcher::start(options);
     BOOST_REQUIRE_MESSAGE(socket.has_value(), (socket ? "" : socket.error().message));
     client = launcher::create_client(context.get_executor(), std::move(*socket));
-    for (int tries = 0; tries < 1000 && launcher_pid < 0; ++tries) { // it takes its name first of all
+    for (int tries = 0; tries < 30'000 && launcher_pid < 0; ++tries) { // it takes its name first of all
         launcher_pid = find_launcher();
         std::this_thread::sleep_for(1ms);
     }

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import rootfs  # noqa: E402
 from harness.daemon import GVISOR, Daemon  # noqa: E402
-from harness.service import ROOT, Service  # noqa: E402
+from harness.service import ROOT, Service, started_by  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -124,27 +124,12 @@ def images(request, trees, backend):
 def services(request, images, backend):
     """services(**settings): a started service; all are stopped at the end of the module and must leave nothing."""
     program = request.config.getoption("--program")
-    made = []
 
     def make(**settings):
         where = {"environment": {"DOCKER_HOST": request.getfixturevalue("docker").host}} if backend == "docker" else {}
-        service = Service(program, **{"runtimes": images.runtimes(), "backend": backend, **where, **settings})
-        made.append(service)
-        return service.start()
+        return Service(program, **{"runtimes": images.runtimes(), "backend": backend, **where, **settings})
 
-    yield make
-    problems = []
-    for service in made:
-        try:
-            if service.process.poll() is None:
-                service.stop()
-            else:
-                service.assert_nothing_left()
-        except Exception as problem:
-            problems.append(str(problem))
-        finally:
-            service.discard()
-    assert not problems, "\n".join(problems)
+    yield from started_by(make)
 
 
 @pytest.fixture(scope="module")

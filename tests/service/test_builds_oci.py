@@ -88,7 +88,7 @@ def test_a_step_that_fails_is_told_with_its_last_lines_and_leaves_nothing(servic
     words = refusal(service, "bad")
     assert "this is why" in words and "returned 3" in words and "seq 1 500" in words
     assert "\n499\n500\n" in words and "\n400\n" not in words
-    until(lambda: not any((service.state / "oci").iterdir()), 20, "the removal of the build")
+    until(lambda: not any((service.state / "oci").iterdir()), what="the removal of the build")
     assert stored(service) == []
 
 
@@ -97,10 +97,10 @@ def test_a_service_killed_while_it_builds_leaves_no_half_image(services, images)
         "base_image": f"dir:{images.box}", "setup_commands": ["test -e /etc/slow || sleep 3; touch /etc/slow"]}))
     thread = threading.Thread(target=lambda: service.request("POST", "/sessions", {"runtime": "made"}), daemon=True)
     thread.start()
-    until(lambda: list((service.state / "oci").glob("build-*/state.json")), 30, "the sandbox of the build")
+    until(lambda: list((service.state / "oci").glob("build-*/state.json")), what="the sandbox of the build")
     service.kill()
     service.start()
-    until(lambda: not list((service.state / "oci").glob("build-*")), 20, "the removal of the build")
+    until(lambda: not list((service.state / "oci").glob("build-*")), what="the removal of the build")
     assert stored(service) == []
     with service.open(runtime="made") as session:
         assert session.sh("ls /etc/slow") == "/etc/slow\n"

@@ -117,11 +117,11 @@ def test_exec_says_why_it_could_not(cli, session):
 def test_exec_is_stopped_with_the_client(cli, session):
     mark = client.marker()
     child = cli.start("exec", session, "sh", "-c", f"sleep {mark} & sleep {mark}")
-    until(lambda: len(host.host_processes(mark)) >= 2, 20, "the start of the program")
+    until(lambda: len(host.host_processes(mark)) >= 2, what="the start of the program")
     child.send_signal(signal.SIGINT)
     assert child.wait(15) == 130
     child.communicate()
-    until(lambda: not host.host_processes(mark), 15, "the end of the program")
+    until(lambda: not host.host_processes(mark), what="the end of the program")
 
 
 def test_cp_both_ways(cli, session, folder):

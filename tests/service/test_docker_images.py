@@ -46,10 +46,19 @@ def lines(service, text):
     return [line for line in service.log.read_text(errors="replace").splitlines() if text in line]
 
 
+def told(service):
+    """What `prepare` has written to its stderr so far."""
+    file = service.directory / "prepare"
+    return file.read_text(errors="replace") if file.exists() else ""
+
+
 def prepare(service):
     """`sandboxd prepare` with the settings of a service that is not started."""
-    return subprocess.run([service.program, "--backend", "docker", "prepare"], env=service.environment(), capture_output=True,
-                          text=True, timeout=SLOW)
+    with open(service.directory / "prepare", "w") as errors:
+        done = subprocess.run([service.program, "--backend", "docker", "prepare"], env=service.environment(),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=SLOW)
+    done.stderr = told(service)
+    return done
 
 
 @pytest.fixture
@@ -202,7 +211,8 @@ def test_d_n_111_a_first_failure_then_success_in_prepare(docker, unstarted, tree
     service = unstarted(runtimes=runtimes(late=built("late-prepare", "late-base-1")))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         done = pool.submit(prepare, service)
-        time.sleep(4)  # the first attempt fails at once: there is no such image, and no network
+        # There is no such image, and no network.
+        until(lambda: "attempt 1 of 3" in told(service), what="the first failure")
         docker.load(trees.box, "late-base-1")
         done = done.result(SLOW)
     assert done.returncode == 0, done.stderr
@@ -212,12 +222,12 @@ def test_d_n_111_a_first_failure_then_success_in_prepare(docker, unstarted, tree
 
 def test_d_n_111_a_first_failure_then_success_in_the_background_pass(docker, services, trees):
     service = services(runtimes=runtimes(late=built("late-pass", "late-base-2")), prewarm=1)
-    until(lambda: lines(service, "attempt 1 of 2"), seconds=60, what="the first failure")
+    until(lambda: lines(service, "attempt 1 of 2"), what="the first failure")
     states = [(one["runtime"], one["state"], one["attempt"]) for one in service.request("GET", "/healthz").json()["warming"]]
     assert states == [("late", "waiting", 2)]
     docker.load(trees.box, "late-base-2")
-    until(lambda: tags(docker, "late-pass-"), seconds=60, what="the second attempt")
-    until(lambda: service.request("GET", "/healthz").json()["warming"] == [], seconds=30, what="the end of the pass")
+    until(lambda: tags(docker, "late-pass-"), what="the second attempt")
+    until(lambda: service.request("GET", "/healthz").json()["warming"] == [], what="the end of the pass")
     before = len(lines(service, "building image"))
     with service.open(runtime="late") as session:
         assert session.sh("echo up") == "up\n"
@@ -242,9 +252,9 @@ def test_4_7_prewarm_can_be_turned_off(docker, services):
 
 def test_a_stop_while_an_image_is_built_leaves_nothing(docker, services):
     service = services(runtimes=runtimes(long=built("long", setup_commands=["sleep 600"])), prewarm=1, shutdown_grace=1)
-    until(lambda: [c for c in docker.containers() if "sleep 600" in c["Command"]], seconds=60, what="the step")
+    until(lambda: [c for c in docker.containers() if "sleep 600" in c["Command"]], what="the step")
     assert service.terminate() == 0
-    until(lambda: not [c for c in docker.containers() if "sleep 600" in c["Command"]], seconds=60, what="the end of the build")
+    until(lambda: not [c for c in docker.containers() if "sleep 600" in c["Command"]], what="the end of the build")
 
 
 # Through buildx ----------------------------------------------------------------------------------------------------
@@ -306,7 +316,7 @@ auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
     process = subprocess.Popen([program, "serve", folder / "config.yml"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:
-        until(lambda: _listens(address), seconds=30, what="the registry")
+        until(lambda: _listens(address), what="the registry")
         (folder / "docker").mkdir()
         (folder / "docker/config.json").write_text(json.dumps({"auths": {address: {"auth": "dXNlcjpzZWNyZXQ="}}}))
         _push(docker, "box", f"{address}/kept/box", "1", folder / "docker")

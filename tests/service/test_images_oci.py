@@ -103,7 +103,7 @@ def test_two_opens_fetch_once(services, own):
     threads = [threading.Thread(target=lambda: opened.append(service.open(runtime="box"))) for _ in range(2)]
     for one in threads:
         one.start()
-    until(lambda: set(own.layers) & set(own.asked), 60, "the first question for a layer")
+    until(lambda: set(own.layers) & set(own.asked), what="the first question for a layer")
     own.gate.set()
     for one in threads:
         one.join(60)
@@ -118,9 +118,9 @@ def test_a_service_killed_while_it_fetches_leaves_nothing_half(services, own):
     own.gate.clear()
     thread = threading.Thread(target=lambda: service.request("POST", "/sessions", {"runtime": "box"}), daemon=True)
     thread.start()
-    until(lambda: set(own.layers) & set(own.asked), 60, "the first question for a layer")
+    until(lambda: set(own.layers) & set(own.asked), what="the first question for a layer")
     service.kill()
-    until(lambda: not host_processes(f"docker://{own.host}/box@{own.manifest}"), 20, "the end of the fetching program")
+    until(lambda: not host_processes(f"docker://{own.host}/box@{own.manifest}"), what="the end of the fetching program")
     own.gate.set()
     service.start()
     assert stored(service) == []
@@ -303,7 +303,7 @@ def test_a_bridge_is_there_after_a_restart_and_goes_with_its_sandbox(services, i
     assert session.sh(asking(address, port)).endswith("hello\n")
     assert program in host_processes("--no-map-gw")
     session.close()
-    until(lambda: program not in host_processes("--no-map-gw"), 10, "the end of the network's program")
+    until(lambda: program not in host_processes("--no-map-gw"), what="the end of the network's program")
 
 
 def test_a_bridge_under_gvisor_is_refused_in_words(services, images):
@@ -341,6 +341,6 @@ def test_what_no_runtime_names_any_more_is_removed(services, registry, layout):
     service.terminate()
     service.settings.update(runtimes=f"host=host,one={one}", prewarm=True)
     service.start()
-    until(lambda: len(stored(service)) == 1, 60, "the removal of the other image")
+    until(lambda: len(stored(service)) == 1, what="the removal of the other image")
     with service.open(runtime="one") as session:
         assert session.sh("echo $MARK") == "one\n"

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -184,11 +183,11 @@ def test_2_13_idle_sessions_are_closed_and_busy_ones_are_not(services, tmp_path_
     idle.sh("echo kept > file")
     worker = threading.Thread(target=busy.exec, args=("sleep 6",))
     worker.start()
-    until(lambda: idle.request("GET").status == 404, seconds=20)
+    until(lambda: idle.request("GET").status == 404)
     assert busy.info()["alive"]
     assert (root / idle.id / "workspace" / "file").read_text() == "kept\n"
     worker.join(60)
-    until(lambda: busy.request("GET").status == 404, seconds=20)
+    until(lambda: busy.request("GET").status == 404)
     again = service.request("POST", "/sessions", {"session_id": idle.id, "attach": True})
     assert again.status == 200
     assert again.json()["token"] != idle.token
@@ -200,7 +199,7 @@ def test_2_13_forgotten_sleepers_are_closed(services, tmp_path_factory):
     sleeper = service.open()
     service.open()
     assert sleeper.info()["state"] == "hibernated"
-    until(lambda: sleeper.request("GET").status == 404, seconds=20)
+    until(lambda: sleeper.request("GET").status == 404)
 
 
 def test_2_13_unused_workspaces_are_removed(services, tmp_path_factory):
@@ -214,7 +213,7 @@ def test_2_13_unused_workspaces_are_removed(services, tmp_path_factory):
     service = services(workspace_ttl=3600, cleanup_interval=1, workspace_root=root, default_runtime="box")
     with service.open() as one:
         os.utime(root / one.id, (long_ago, long_ago))
-        until(lambda: not (root / "old").exists(), seconds=20)
+        until(lambda: not (root / "old").exists())
         time.sleep(1.5)
         assert (root / one.id / "workspace").is_dir()
     assert (root / "fresh").exists() and (root / ".pool").exists() and (root / "file").exists()

@@ -185,10 +185,10 @@ def test_2_14_the_overrides_file(services, tmp_path):
     policy = get(service)
     assert (policy["max_sessions"], policy["overridden"]) == (4, [])
     file.write_text('{"max_sessions": 55}')
-    until(lambda: get(service)["max_sessions"] == 55, seconds=20)
-    for bad in ('{', '{"network_mode": "host"}', '{"max_sessions": 1, "runtimes": {"cobol": {}}}'):
+    until(lambda: get(service)["max_sessions"] == 55)
+    for count, bad in enumerate(['{', '{"network_mode": "host"}', '{"max_sessions": 1, "runtimes": {"cobol": {}}}'], 1):
         file.write_text(bad)
-        time.sleep(1.5)
+        until(lambda: service.tail(200).count("is not applied") >= count, what="the refusal of the file")
         assert get(service)["max_sessions"] == 55
     assert service.tail(200).count("is not applied") == 3
     file.unlink()
@@ -200,5 +200,5 @@ def test_2_14_the_overrides_file(services, tmp_path):
     put(service, {"max_sessions": 6})
     file.rmdir()
     file.write_text(json.dumps({"max_sessions": 77, "idle_timeout": 99}))
-    until(lambda: get(service)["idle_timeout"] == 99, seconds=20)
+    until(lambda: get(service)["idle_timeout"] == 99)
     assert get(service)["max_sessions"] == 6, "what PUT has set wins"

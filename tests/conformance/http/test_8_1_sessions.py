@@ -129,7 +129,7 @@ def test_8_1_072_inspecting_an_unknown_session_is_404(service):
 
 
 def wait_dead(session):
-    until(lambda: session.info()["alive"] is False, 40, "alive: false")
+    until(lambda: session.info()["alive"] is False, what="alive: false")
 
 
 def test_8_1_073_inspecting_does_not_revive(service):
@@ -180,7 +180,7 @@ def test_8_1_096_reuse_with_another_runtime_is_409(service, shared):
 def test_8_1_097_a_reaped_session_disappears(start):
     service = start(idle_timeout=1, cleanup_interval=1)
     session = service.open(session_id="idle")
-    until(lambda: service.request("GET", "/healthz").json()["open_sessions"] == 0, 8, "reaping")
+    until(lambda: service.request("GET", "/healthz").json()["open_sessions"] == 0, what="reaping")
     assert service.request("GET", "/sessions").json()["sessions"] == []
     assert service.request("GET", f"/sessions/{session.id}").status == 404
 
@@ -189,7 +189,7 @@ def test_8_1_098_after_reaping_a_fresh_sandbox(start):
     service = start(idle_timeout=1, cleanup_interval=1)
     session = service.open(session_id="idle")
     session.sh("touch /tmp/old")
-    until(lambda: service.request("GET", "/healthz").json()["open_sessions"] == 0, 8, "reaping")
+    until(lambda: service.request("GET", "/healthz").json()["open_sessions"] == 0, what="reaping")
     again = service.open(session_id="idle")
     assert again.token != session.token
     assert again.info()["alive"] is True

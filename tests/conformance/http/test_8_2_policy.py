@@ -179,7 +179,7 @@ def rewrite(path, body):
 def test_8_2_025_026_an_edit_is_noticed(overrides):
     service = overrides('{"idle_timeout": 77}')
     rewrite(service.file, {"idle_timeout": 99})
-    until(lambda: policy(service)["idle_timeout"] == 99, 8, "the new value")
+    until(lambda: policy(service)["idle_timeout"] == 99, what="the new value")
 
 
 @pytest.mark.ours
@@ -187,7 +187,7 @@ def test_8_2_026_what_put_set_wins_until_it_is_forgotten(overrides):
     service = overrides('{"idle_timeout": 77}')
     put(service, idle_timeout=88)
     rewrite(service.file, {"idle_timeout": 99, "execute_timeout": 55})
-    until(lambda: policy(service)["execute_timeout"] == 55, 8, "a pass")
+    until(lambda: policy(service)["execute_timeout"] == 55, what="a pass")
     assert policy(service)["idle_timeout"] == 88
     assert service.request("DELETE", "/policy").status in (200, 204)
     assert policy(service)["idle_timeout"] == 99
@@ -199,5 +199,5 @@ def test_8_2_027_028_deleting_it_reverts_nothing(overrides):
     # A second change shows that a pass has gone by.
     rewrite_at = service.file
     rewrite_at.write_text(json.dumps({"execute_timeout": 55}))
-    until(lambda: policy(service)["execute_timeout"] == 55, 8, "a pass")
+    until(lambda: policy(service)["execute_timeout"] == 55, what="a pass")
     assert policy(service)["idle_timeout"] == 77

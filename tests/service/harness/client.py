@@ -95,7 +95,7 @@ def request(port, method, path, body=None, headers=None, token=None, deadline=DE
 class Raw:
     """Bytes out, bytes in."""
 
-    def __init__(self, port, deadline=20.0):
+    def __init__(self, port, deadline=DEADLINE):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=deadline)
         self.buffer = b""
 

@@ -149,7 +149,7 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
     def kill(self):
         """kill -9 of the daemon alone: its containerd and its containers go on."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(STOP)
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
@@ -180,7 +180,7 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
             for process in (self.process, self.containerd):
                 if process is not None and process.poll() is None:
                     process.kill()
-                    process.wait(10)
+                    process.wait(STOP)
             self._end_strays()
             self._unmount()
             shutil.rmtree(self.directory, ignore_errors=True)

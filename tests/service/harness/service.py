@@ -1,5 +1,6 @@
 """A service of the tests' own: a process, a state directory, a port."""
 
+import concurrent.futures
 import os
 import secrets
 import shutil
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import leftovers  # noqa: E402
 
-START = 30.0  # s until /healthz answers
+START = 90.0  # s until /healthz answers
 STOP = 60.0   # s from TERM to the end
 
 
@@ -65,7 +66,7 @@ class Service:
             if self.process.poll() is not None:
                 raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.tail()}")
             try:
-                if self.request("GET", "/healthz", deadline=5).status == 200:
+                if self.request("GET", "/healthz", deadline=30).status == 200:
                     if self.documents:
                         documented.learn(self.port)
                     return self
@@ -86,7 +87,7 @@ class Service:
     def kill(self):
         """kill -9, and nothing else: sandboxes live on."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(STOP)
 
     def terminate(self):
         """TERM; the exit status."""
@@ -102,14 +103,14 @@ class Service:
     def assert_nothing_left(self):
         # Its own directory is removed later; cgroups of other runs come and go.
         left = [f"{name}: {found}" for name, found in leftovers.compare(
-            self.before, self.directory, self.directory, without=("temporary files", "cgroups")) if found]
+            self.before, self.directory, self.directory, patience=60, without=("temporary files", "cgroups")) if found]
         assert not left, "\n".join(left)
 
     def discard(self):
         """Removes the directory, and whatever a failed test left running."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(STOP)
         for line in leftovers.processes_of(self.directory):
             try:
                 os.kill(int(line.split()[1].rstrip(":")), signal.SIGKILL)
@@ -125,7 +126,7 @@ class Service:
     def connect(self, token=..., deadline=client.DEADLINE):
         return client.Connection(self.port, self.token if token is ... else token, deadline)
 
-    def raw(self, deadline=20.0):
+    def raw(self, deadline=client.DEADLINE):
         return client.Raw(self.port, deadline)
 
     def open(self, **body):
@@ -156,3 +157,32 @@ class Service:
 
     def threads(self):
         return len(os.listdir(f"/proc/{self.pid}/task"))
+
+
+def _ended(service):
+    """Stops a service, unless its test has; what was wrong with that, or nothing."""
+    try:
+        if service.process.poll() is None:
+            service.stop()
+        else:
+            service.assert_nothing_left()
+    except Exception as problem:
+        return str(problem)
+    finally:
+        service.discard()
+
+
+def started_by(make):
+    """The body of a fixture: a function that starts a service that `make(**settings)` gives. At the end all of them are
+    stopped, side by side, and must leave nothing."""
+    made = []
+
+    def start(**settings):
+        service = make(**settings)
+        made.append(service)
+        return service.start()
+
+    yield start
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        problems = [problem for problem in pool.map(_ended, made) if problem]
+    assert not problems, "\n".join(problems)

@@ -3,8 +3,9 @@
 import time
 
 
-def until(condition, seconds=10.0, what="the condition"):
-    """Calls `condition` until it gives something true and returns that; fails the test after `seconds`."""
+def until(condition, seconds=60.0, what="the condition"):
+    """Calls `condition` until it gives something true and returns that; fails the test after `seconds`: many, as the
+    machine may be busy with something else, and only a test that fails waits for them."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
