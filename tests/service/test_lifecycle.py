@@ -181,11 +181,14 @@ def test_2_13_idle_sessions_are_closed_and_busy_ones_are_not(services, tmp_path_
     idle = service.open()
     busy = service.open()
     idle.sh("echo kept > file")
-    worker = threading.Thread(target=busy.exec, args=("sleep 6",))
+    mark, id = marker(), run_id()
+    worker = threading.Thread(target=busy.run, args=(["sleep", mark],), kwargs={"id": id})
     worker.start()
+    until(lambda: host_processes(mark), what="the run")
     until(lambda: idle.request("GET").status == 404)
     assert busy.info()["alive"]
     assert (root / idle.id / "workspace" / "file").read_text() == "kept\n"
+    assert busy.stop_run(id).status == 204
     worker.join(60)
     until(lambda: busy.request("GET").status == 404)
     again = service.request("POST", "/sessions", {"session_id": idle.id, "attach": True})
@@ -194,7 +197,7 @@ def test_2_13_idle_sessions_are_closed_and_busy_ones_are_not(services, tmp_path_
 
 
 def test_2_13_forgotten_sleepers_are_closed(services, tmp_path_factory):
-    service = services(idle_timeout=3, cleanup_interval=1, max_sessions=1, evict_idle_after=0,
+    service = services(idle_timeout=6, cleanup_interval=1, max_sessions=1, evict_idle_after=0,
                        workspace_root=tmp_path_factory.mktemp("ws"), default_runtime="box")
     sleeper = service.open()
     service.open()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.wait import until
+
 OPS = ("read", "stat", "list", "realpath", "mkdir", "remove")
 LIMIT = 1_000_000
 
@@ -434,11 +436,11 @@ def test_n_50_a_sleeping_session_is_worked_on_and_sleeps_on(services, tmp_path):
 
 
 def test_n_51_files_keep_a_session_from_being_idle(services, tmp_path):
-    quick = services(default_runtime="box", workspace_root=tmp_path, idle_timeout=3, cleanup_interval=1)
+    quick = services(default_runtime="box", workspace_root=tmp_path, idle_timeout=6, cleanup_interval=1)
     used, idle = quick.open(), quick.open()
-    end = time.monotonic() + 8
+    end = time.monotonic() + 9
     while time.monotonic() < end:
         assert call(used, "stat", "/workspace").status == 200
         time.sleep(0.5)
     assert used.info()["state"] == "running"
-    assert idle.request("GET").status == 404
+    until(lambda: call(used, "stat", "/workspace").status == 200 and idle.request("GET").status == 404, what="the other's end")

@@ -1,6 +1,7 @@
 """A service of the tests' own: a process, a state directory, a port."""
 
 import concurrent.futures
+import itertools
 import os
 import secrets
 import shutil
@@ -22,10 +23,23 @@ START = 90.0  # s until /healthz answers
 STOP = 60.0   # s from TERM to the end
 
 
+_numbers = itertools.count()
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the kernel gives to connections: one of these might take the port of a service that is down for a
+    moment. Each process of tests counts through a hundred of its own."""
+    first = 20_000 + os.getpid() % 120 * 100
+    for _ in range(100):
+        port = first + next(_numbers) % 100
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that has just been in use will do
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
 
 
 class Service:
