@@ -145,6 +145,7 @@ void oci_fixture::make_builder(std::shared_ptr<launcher::client> over) {
     wanted.executor = context.get_executor();
     wanted.launcher = std::move(over);
     wanted.factory = make_plain;
+    wanted.start_deadline = start_deadline;
     auto made = get(sandboxes::oci::create_builder(std::move(wanted)));
     BOOST_REQUIRE_MESSAGE(made.has_value(), (made ? "" : made.error().message));
     builder = *made;

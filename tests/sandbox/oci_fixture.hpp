@@ -53,6 +53,7 @@ public:
 
     std::string directory; ///< a temporary one, short
     launcher::launcher_options options;
+    std::chrono::milliseconds start_deadline = std::chrono::seconds(60);
     boost::asio::io_context context;
     std::shared_ptr<launcher::client> client;
     std::shared_ptr<sandbox_builder> builder;

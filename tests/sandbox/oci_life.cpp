@@ -171,6 +171,31 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_its_sandboxes) {
     close(*adopted);
 }
 
+BOOST_AUTO_TEST_CASE(an_agent_that_does_not_serve_is_no_sandbox) {
+    options.agent_arguments = {"-e", "print STDERR \"first\\nno luck\\n\"; exit 3", "--"};
+    start_service();
+    for (const char* runtime : {"runc", "crun"}) {
+        auto wanted = spec();
+        wanted.oci_runtime = runtime;
+        const auto failed = try_open(wanted);
+        BOOST_REQUIRE(!failed.has_value());
+        BOOST_TEST((failed.error().code == errc::start_failed));
+        BOOST_TEST(failed.error().message == "the agent: no luck");
+    }
+    BOOST_TEST(owned().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_hangs_is_ended_at_the_deadline) {
+    options.agent_arguments = {"-e", "sleep 1000", "--"};
+    start_deadline = 3s;
+    start_service();
+    const auto failed = try_open(spec());
+    BOOST_REQUIRE(!failed.has_value());
+    BOOST_TEST((failed.error().code == errc::start_failed));
+    BOOST_TEST(failed.error().message.find("in time") != std::string::npos, failed.error().message);
+    BOOST_TEST(owned().empty()); // the fixture sees that no process is left
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_start_leaves_nothing_but_words) {
     start_service();
     auto wanted = spec();
