@@ -22,16 +22,19 @@ bool write_whole(const std::string& path, std::string_view text) {
     return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-/// Holds a new user namespace until it is killed; says so by one byte.
-[[noreturn]] void hold_namespace(int ready) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const char state = ::unshare(CLONE_NEWUSER) == 0 ? 1 : 0;
-    if (::write(ready, &state, 1) != 1 || state == 0) {
-        ::_exit(1);
+/// A process in a user namespace of its own, which is there as soon as this returns: nothing waits for the
+/// process to run. Negative when there is none.
+pid_t hold_namespace() {
+    const pid_t parent = ::getpid();
+    const auto holder = static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0L, 0L, 0L, 0L));
+    if (holder == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (::getppid() == parent) {
+            ::pause();
+        }
+        ::_exit(0);
     }
-    while (true) {
-        ::pause();
-    }
+    return holder;
 }
 
 result<core::unique_fd> map_and_open(pid_t holder, std::uint32_t base) {
@@ -59,28 +62,23 @@ result<void> leave_mount_namespace() {
     return {};
 }
 
-result<core::unique_fd> create_user_namespace(std::uint32_t base) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
-        return os_error("pipe", errno);
+ending_child::~ending_child() {
+    while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    const core::unique_fd reading(ends[0]);
-    core::unique_fd writing(ends[1]);
-    const pid_t holder = ::fork();
+}
+
+result<user_namespace> create_user_namespace(std::uint32_t base) {
+    const pid_t holder = hold_namespace();
     if (holder < 0) {
-        return os_error("fork", errno);
+        return os_error("a user namespace", errno);
     }
-    if (holder == 0) {
-        hold_namespace(writing.get());
-    }
-    writing.reset();
-    char state = 0;
-    auto answer = ::read(reading.get(), &state, 1) == 1 && state == 1
-                      ? map_and_open(holder, base)
-                      : result<core::unique_fd>(error{errc::io, "this host makes no user namespaces"});
+    auto opened = map_and_open(holder, base);
     ::kill(holder, SIGKILL);
-    ::waitpid(holder, nullptr, 0);
-    return answer;
+    ending_child ending(holder);
+    if (!opened) {
+        return opened.error();
+    }
+    return user_namespace{std::move(*opened), std::move(ending)};
 }
 
 result<core::unique_fd> clone_mount(int source, const std::string& name, clone_options options) {

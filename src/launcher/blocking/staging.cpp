@@ -207,7 +207,7 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
                       const slot_directory& slot, const staging_options& options) {
     // Before the namespace is left: /proc of the host is needed for the map.
     auto users = options.uid_base ? create_user_namespace(*options.uid_base)
-                                  : result<core::unique_fd>(core::unique_fd());
+                                  : result<user_namespace>(user_namespace());
     if (!users) {
         return start_failed(users.error());
     }
@@ -219,7 +219,7 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
         done = mount_staging(area.directory);
     }
     if (done) {
-        done = mount_root(area, image, slot.directory.get(), slot_path, users->get(),
+        done = mount_root(area, image, slot.directory.get(), slot_path, users->fd.get(),
                           options.uid_base.value_or(0),
                           layer_facts{request.keep != keeping::nothing, slot.has_layer});
     }
@@ -229,11 +229,12 @@ result<staging> stage(const worker_context& context, const start_sandbox& reques
                                  : mount_agent(area.agent(), agent);
     }
     if (done && request.workspace_dir) {
-        done = mount_workspace(area, request, users->get());
+        done = mount_workspace(area, request, users->fd.get());
     }
     if (!done) {
         return start_failed(done.error());
     }
+    area.holder = std::move(users->holder);
     return area;
 }
 
@@ -255,7 +256,7 @@ result<void> try_staging(const worker_context& context, std::uint32_t uid_base) 
     }
     if (done) {
         const local_image empty{{path + "/rootfs"}, {}, false};
-        done = mount_root(area, empty, directory->get(), path, users->get(), uid_base, {});
+        done = mount_root(area, empty, directory->get(), path, users->fd.get(), uid_base, {});
     }
     if (images) {
         static_cast<void>(remove_tree(images->get(), name));

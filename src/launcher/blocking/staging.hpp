@@ -1,6 +1,7 @@
 #pragma once
 
 #include "launcher/blocking/images.hpp"
+#include "launcher/blocking/mounts.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@ namespace sandboxd::launcher::blocking {
 struct staging {
     std::string directory; ///< also the bundle: config.json lies here
     core::unique_fd root;  ///< the overlay
+    ending_child holder;   ///< of the user namespace
 
     [[nodiscard]] std::string rootfs() const { return directory + "/root"; }
     [[nodiscard]] std::string workspace() const { return directory + "/workspace"; }

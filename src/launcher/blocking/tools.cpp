@@ -86,7 +86,7 @@ result<void> image_tools::confine() {
         return users ? source.error() : users.error();
     }
     clone_options options;
-    options.user_namespace = users->get();
+    options.user_namespace = users->fd.get();
     if (auto done = leave_mount_namespace(); !done) {
         return done;
     }
@@ -98,7 +98,7 @@ result<void> image_tools::confine() {
     if (!copy || !place) {
         return copy ? place.error() : copy.error();
     }
-    users_ = std::move(*users);
+    users_ = std::move(users->fd);
     return attach_mount(copy->get(), place->get(), directory_);
 }
 
