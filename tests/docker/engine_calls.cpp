@@ -161,7 +161,7 @@ BOOST_FIXTURE_TEST_CASE(a_late_create_can_be_cleaned_up, with_fake) {
         return false;
     });
     fake.on("GET /containers/json", [born](const auto&, const auto& to) {
-        while (!*born) {
+        for (int i = 0; i < 30'000 && !*born; ++i) {
             to.pause(1);
         }
         return answers_json(
@@ -174,7 +174,8 @@ BOOST_FIXTURE_TEST_CASE(a_late_create_can_be_cleaned_up, with_fake) {
     auto& one = connect();
     docker::container_spec spec;
     spec.image = "x";
-    const auto failed = get(one.create(spec, 100ms)).error();
+    BOOST_TEST_REQUIRE(get(one.ping(10s)).has_value()); // so that the time below is the call's own
+    const auto failed = get(one.create(spec, 1s)).error();
     BOOST_TEST(code(failed) == code(errc::timeout));
     BOOST_TEST(failed.may_have_happened);
     BOOST_TEST(get(docker::remove_matching(engine, {{"label", "sandboxd.slot=s"}}, 5s)).value() == 1U);
@@ -269,12 +270,16 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_call_ends_at_once, with_fake) {
     };
     boost::asio::co_spawn(context, one.wait("c", "not-running", 60s),
                           boost::asio::bind_cancellation_slot(stop.slot(), done));
+    while (fake.seen("/containers/c/wait").empty() && context.run_one_for(10s) > 0) {
+    }
     context.run_for(50ms);
     BOOST_TEST(!ended);
     stop.emit(boost::asio::cancellation_type::terminal);
-    while (!ended && context.run_one_for(60s) > 0) {
+    while (!ended && context.run_one_for(10s) > 0) {
     }
     BOOST_TEST(ended);
+    engine.reset();
+    context.run_for(60s); // what is left of the call, before its signal goes
     BOOST_TEST(!good);
 }
 

@@ -184,7 +184,11 @@ BOOST_FIXTURE_TEST_CASE(a_command_runs_and_its_connection_is_not_reused, with_fa
     spec.argv = {"sh", "-c", "x"};
     for (int i = 0; i < 2; ++i) {
         // The fake keeps the connection; our half must end it. Read until the daemon says it is over.
-        const auto done = get(docker::run_exec(engine, "c", spec, quick()));
+        auto limits = quick();
+        limits.total = 60s;
+        limits.look = 200ms;
+        limits.after_end = 2s; // the fake may be held up between two of its bytes
+        const auto done = get(docker::run_exec(engine, "c", spec, limits));
         BOOST_TEST_REQUIRE(done.has_value());
         BOOST_TEST(done->out == "output");
         BOOST_TEST(done->err == "err");
