@@ -14,6 +14,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -109,18 +110,35 @@ public:
     }
 
     task<result<std::vector<std::string>>> images() override {
-        auto got = co_await call(list_images{}, list_deadline);
-        auto names = take<image_names>(std::move(got));
-        if (!names) {
-            co_return names.error();
+        std::vector<std::string> all;
+        while (true) {
+            list_images request{all.empty() ? std::string() : all.back()};
+            auto got = co_await call(std::move(request), list_deadline);
+            auto page = take<image_names>(std::move(got));
+            if (!page) {
+                co_return page.error();
+            }
+            all.insert(all.end(), page->references.begin(), page->references.end());
+            if (page->references.size() < images_page) {
+                co_return all;
+            }
         }
-        co_return std::move(names->references);
     }
 
     task<result<void>> forget(std::vector<std::string> references) override {
-        auto got = co_await call(forget_images{std::move(references)}, forget_deadline);
-        auto body = take<done>(std::move(got));
-        co_return body ? result<void>() : result<void>(body.error());
+        std::size_t at = 0;
+        do { // as many as a message holds; none at all is a request too
+            const auto end = std::min(references.size(), at + images_page);
+            forget_images request;
+            request.references.assign(references.begin() + static_cast<std::ptrdiff_t>(at),
+                                      references.begin() + static_cast<std::ptrdiff_t>(end));
+            at = end;
+            auto got = co_await call(std::move(request), forget_deadline);
+            if (auto body = take<done>(std::move(got)); !body) {
+                co_return body.error();
+            }
+        } while (at < references.size());
+        co_return result<void>();
     }
 
     task<result<host_features>> probe() override {

@@ -49,7 +49,7 @@ public:
                                                           std::chrono::milliseconds deadline) = 0;
     [[nodiscard]] virtual task<result<image_info>> keep(keep_image request,
                                                         std::chrono::milliseconds deadline) = 0;
-    /// Names of images, at most images_page of them.
+    /// All names of images.
     [[nodiscard]] virtual task<result<std::vector<std::string>>> images() = 0;
     [[nodiscard]] virtual task<result<void>> forget(std::vector<std::string> references) = 0;
     [[nodiscard]] virtual task<result<host_features>> probe() = 0;

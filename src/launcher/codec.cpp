@@ -99,7 +99,7 @@ json::object encode_body(const request_body& body) {
             into = {
                 {"kind", "keep_image"}, {"slot", r.slot}, {"reference", r.reference}, {"config", r.config}};
         },
-        [&](const list_images&) { into = {{"kind", "list_images"}}; },
+        [&](const list_images& r) { into = {{"kind", "list_images"}, {"after", r.after}}; },
         [&](const forget_images& r) {
             into = {{"kind", "forget_images"}, {"references", texts(r.references)}};
         },
@@ -206,7 +206,7 @@ std::optional<request_body> get_request(std::string_view kind, field_reader& fro
         return get_keep_image(from);
     }
     if (kind == "list_images") {
-        return list_images{};
+        return list_images{from.text("after")};
     }
     if (kind == "forget_images") {
         return forget_images{from.texts("references")};

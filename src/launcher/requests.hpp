@@ -29,12 +29,14 @@ struct account {
 
 /// Starts a sandbox in a slot; errc::exists when the slot holds something that `keep` says nothing of, or
 /// that still runs. With keeping::layer a layer that stop_slot left there is used again, keeping::kept asks
-/// for one (errc::gone). Answer: sandbox_started with two descriptors, a pidfd of the first process and the
-/// agent's socket (sandbox_started::dials). On failure nothing is left of it but such a layer.
+/// for one (errc::gone). Such a layer stands on its own image whatever is named. errc::not_found when the
+/// image is not there any more, or none is named and no layer says which. Answer: sandbox_started with two
+/// descriptors, a pidfd of the first process and the agent's socket (sandbox_started::dials). On failure
+/// nothing is left of it but such a layer.
 struct start_sandbox {
     std::string slot;
     std::string hostname;
-    std::string image;            ///< what import_image answered as image_info::key
+    std::string image;            ///< what import_image answered as image_info::key; may be empty for a layer
     std::string runtime = "runc"; ///< a name that find_runtime() knows
     sandbox_limits limits;
     std::string work_dir;                     ///< absolute; the image's own when empty
@@ -86,8 +88,11 @@ struct keep_image {
     std::string config;    ///< encode_image_config()
 };
 
-/// The names of what was fetched, imported and built. Answer: image_names.
-struct list_images {};
+/// The names of what was fetched, imported and built, in order, at most images_page of them, the first one
+/// after `after`. Answer: image_names.
+struct list_images {
+    std::string after;
+};
 
 /// Forgets these names, then removes every image that no name, no slot and no image above it needs. Answer:
 /// done.

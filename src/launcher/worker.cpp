@@ -60,7 +60,7 @@ public:
     void operator()(const list_slots& request) { give(blocking::list(context_, request)); }
     void operator()(const import_image& request) { give(blocking::import(context_, request, until_)); }
     void operator()(const keep_image& request) { give(blocking::keep(context_, request, until_)); }
-    void operator()(const list_images&) { give(blocking::list_names(context_)); }
+    void operator()(const list_images& request) { give(blocking::list_names(context_, request)); }
     void operator()(const forget_images& request) {
         const auto made = blocking::forget(context_, request, until_);
         give(made ? answer_body(done{}) : answer_body(made.error()));

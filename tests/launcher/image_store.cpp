@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fcntl.h>
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_nothing_stands_on_is_removed) {
     }
     BOOST_TEST(!has("sha256-dd"));
     BOOST_TEST(!has("built-02"));
-    const auto names = list_names(context);
+    const auto names = list_names(context, {});
     BOOST_REQUIRE(names.has_value());
     BOOST_TEST((names->references == std::vector<std::string>{"a", "b"}));
 }
@@ -99,6 +100,59 @@ BOOST_AUTO_TEST_CASE(nothing_is_removed_while_a_layer_does_not_say_what_it_stand
     fs::remove_all(state + "/oci/old");
     BOOST_REQUIRE(forget(context, {}, soon()));
     BOOST_TEST(!has("sha256-aa"));
+}
+
+BOOST_AUTO_TEST_CASE(names_come_in_pages) {
+    std::string text;
+    for (std::size_t i = 0; i < images_page + 7; ++i) {
+        text += (i == 0 ? "{" : ",") + std::string("\"n") + std::to_string(i + 1000) + "\":\"sha256-aa\"";
+    }
+    std::ofstream(state + "/images/names.json") << text << "}";
+    const auto first = list_names(context, {});
+    BOOST_REQUIRE(first.has_value());
+    BOOST_TEST(first->references.size() == images_page);
+    const auto rest = list_names(context, {first->references.back()});
+    BOOST_REQUIRE(rest.has_value());
+    BOOST_TEST(rest->references.size() == 7U);
+    BOOST_TEST(rest->references.front() == "n1500");
+}
+
+BOOST_AUTO_TEST_CASE(notes_and_locks_of_what_is_gone_go_too) {
+    image("sha256-aa");
+    BOOST_REQUIRE(put_image_name(state, "a", "sha256-aa", soon()));
+    const auto images = state + "/images/";
+    std::ofstream(images + ".archive-1") << "sha256-aa";
+    std::ofstream(images + ".archive-2") << "sha256-bb";
+    for (const char* name : {".archive-2.lock", ".lock-name-1", ".lock-sha256-bb"}) {
+        std::ofstream(images + name) << "";
+    }
+    const auto held = lock_file(images + ".lock-name-2", soon(), "busy");
+    BOOST_REQUIRE(held.has_value());
+    BOOST_REQUIRE(forget(context, {}, soon()));
+    std::vector<std::string> left;
+    for (const auto& one : fs::directory_iterator(images)) {
+        left.push_back(one.path().filename());
+    }
+    std::sort(left.begin(), left.end());
+    BOOST_TEST(left == (std::vector<std::string>{".archive-1", ".lock", ".lock-name-2", ".lock-names",
+                                                 "names.json", "sha256-aa"}),
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_that_lacks_bytes_or_inodes_is_refused) {
+    struct statvfs disk{};
+    disk.f_frsize = 4096;
+    disk.f_blocks = 1000;
+    disk.f_bavail = 50;
+    disk.f_files = 2000;
+    disk.f_favail = 100;
+    BOOST_TEST(!lack_of_room(disk).has_value());
+    disk.f_favail = 99;
+    BOOST_TEST(lack_of_room(disk).value_or("").find("fewer than 100 would be left") != std::string::npos);
+    disk.f_files = disk.f_favail = 0; // no fixed number
+    BOOST_TEST(!lack_of_room(disk).has_value());
+    disk.f_bavail = 49;
+    BOOST_TEST(lack_of_room(disk).value_or("").find("is nearly full") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_built_image_lies_on_others) {

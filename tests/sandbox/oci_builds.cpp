@@ -4,7 +4,9 @@
 
 #include "launcher/image_config.hpp"
 
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 using namespace sandboxd;
@@ -115,6 +117,51 @@ BOOST_AUTO_TEST_CASE(a_kept_layer_keeps_its_image_whatever_the_name_means_later)
     close(other);
     BOOST_REQUIRE(get(client->forget({"it:1"})));
     BOOST_TEST(stored().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_kept_layer_needs_no_name_for_its_image) {
+    make_root(directory + "/tree");
+    start_service();
+    build("dir:" + directory + "/tree", "localhost:1/it:1", "echo old > /made");
+    auto wanted = spec();
+    wanted.image = "localhost:1/it:1";
+    wanted.keep = keeping::layer;
+    const auto slot = get(builder->prepare(wanted));
+    BOOST_REQUIRE(slot.has_value());
+    auto box = get(builder->build(wanted, *slot));
+    BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
+    test::run(context, (*box)->stop(false), std::chrono::seconds(60));
+    BOOST_REQUIRE(get(client->forget({"localhost:1/it:1"})));
+    box = get(builder->build(wanted, *slot)); // as at a wake; the registry of that name is not there
+    BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
+    BOOST_TEST(exec(*box, "cat /made") == "old\n");
+    close(*box);
+}
+
+BOOST_AUTO_TEST_CASE(a_start_waits_while_images_are_taken_away) {
+    start_service();
+    close(open(spec())); // the host's image is made
+    const core::unique_fd lock(
+        ::open((options.state_dir + "/images/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    BOOST_REQUIRE(::flock(lock.get(), LOCK_EX) == 0);
+    const auto key = get(client->import({"host", true, ""}, {}, launcher::import_deadline));
+    BOOST_REQUIRE(key.has_value());
+    launcher::start_sandbox request;
+    request.slot = "waits";
+    request.hostname = "waits";
+    request.image = key->key;
+    request.work_dir = "/";
+    const auto refused = get(client->start(request, std::chrono::seconds(1)));
+    BOOST_REQUIRE(!refused.has_value());
+    BOOST_TEST(refused.error().message == "images are being removed");
+    BOOST_REQUIRE(::flock(lock.get(), LOCK_UN) == 0);
+    const auto started = get(client->start(request, std::chrono::seconds(60)));
+    BOOST_TEST(started.has_value(), (started ? "" : started.error().message));
+    request.slot = "gone";
+    request.image = "sha256-aa";
+    const auto gone = get(client->start(request, std::chrono::seconds(60)));
+    BOOST_REQUIRE(!gone.has_value());
+    BOOST_TEST((gone.error().code == errc::not_found)); // who asks looks for it again
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_slot_or_no_configuration_makes_no_image) {

@@ -18,8 +18,8 @@ using image_map = std::map<std::string, std::string>;
 [[nodiscard]] result<core::unique_fd> lock_file(const std::string& path, deadline until,
                                                 const std::string& busy, bool shared = false);
 
-/// Held (shared) from before an image appears until its name is known, and (not shared) while images are
-/// removed.
+/// Held (shared) from before an image appears until its name is known and while a slot is put on one, and
+/// (not shared) while images that nothing stands on are taken away.
 [[nodiscard]] result<core::unique_fd> lock_images(const std::string& state_dir, deadline until, bool shared);
 
 /// All names; a record that can't be read counts as none: what it named is fetched anew.

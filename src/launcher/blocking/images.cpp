@@ -73,7 +73,7 @@ result<local_image> find_image(const worker_context& context, const std::string&
     if (!image.host_directories) {
         auto text = read_file(directory + "/image.json", max_config);
         if (!text) {
-            return error{errc::start_failed, "the image '" + key + "' is not there any more"};
+            return error{errc::not_found, "the image '" + key + "' is not there any more"};
         }
         auto config = decode_image_config(*text);
         if (!config) {

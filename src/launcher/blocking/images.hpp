@@ -16,7 +16,7 @@ struct local_image {
     bool host_directories = false; ///< the host's system directories are mounted into it
 };
 
-/// By the key that import() answered.
+/// By the key that import() answered; errc::not_found when it has been removed since.
 [[nodiscard]] result<local_image> find_image(const worker_context& context, const std::string& key);
 
 /// Names below images/: "host-<hex>", "sha256-<hex>" and "built-<hex>".

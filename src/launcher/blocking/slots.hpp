@@ -114,7 +114,7 @@ struct started {
                                         deadline until);
 [[nodiscard]] result<image_info> keep(const worker_context& context, const keep_image& request,
                                       deadline until);
-[[nodiscard]] result<image_names> list_names(const worker_context& context);
+[[nodiscard]] result<image_names> list_names(const worker_context& context, const list_images& request);
 [[nodiscard]] result<void> forget(const worker_context& context, const forget_images& request,
                                   deadline until);
 [[nodiscard]] host_features probe(const worker_context& context, deadline until);

@@ -1,6 +1,7 @@
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
 #include "launcher/blocking/host.hpp"
+#include "launcher/blocking/image_names.hpp"
 #include "launcher/blocking/network.hpp"
 #include "launcher/blocking/runtime_start.hpp"
 #include "launcher/blocking/slots.hpp"
@@ -84,12 +85,18 @@ private:
         const auto before =
             slot_.has_layer ? read_image_key(slot_.directory.get()) : std::optional<std::string>();
         const auto& key = before ? *before : request_.image;
+        // What is removed meanwhile is chosen by what the slots say: none goes between the note and the
+        // mount.
+        const auto stays = lock_images(context_.options.state_dir, until_, true);
+        if (!stays) {
+            return start_failed(stays.error());
+        }
         if (auto noted = write_image_key(slot_.directory.get(), key); !noted) {
             return start_failed(noted.error());
         }
         auto image = find_image(context_, key);
         if (!image) {
-            return image.error();
+            return before ? start_failed(image.error()) : image.error();
         }
         image_ = std::move(*image);
         auto area = stage(context_, request_, image_, slot_,
@@ -266,6 +273,24 @@ private:
     started answer_;
 };
 
+/// Where no image is named only a layer will do that says what it stands on; nothing is made then.
+result<slot_directory> open_slot(const worker_context& context, const start_sandbox& request) {
+    if (!request.image.empty() || request.keep == keeping::nothing) {
+        return create_slot(context, request.slot, request.keep);
+    }
+    const error unknown{errc::not_found, "no image is named, and no layer of the slot " + request.slot +
+                                             " says which one it stands on"};
+    auto there = create_slot(context, request.slot, keeping::kept);
+    if (!there) {
+        const bool may_be_new = there.error().code == errc::gone && request.keep == keeping::layer;
+        return may_be_new ? unknown : there.error();
+    }
+    if (!there->has_layer || !read_image_key(there->directory.get())) {
+        return unknown;
+    }
+    return there;
+}
+
 } // namespace
 
 result<started> start(const worker_context& context, const start_sandbox& request, deadline until) {
@@ -277,7 +302,7 @@ result<started> start(const worker_context& context, const start_sandbox& reques
         return error{errc::unsupported, "network_mode 'bridge' can't be had with the oci_runtime '" +
                                             std::string(runtime->name()) + "': use 'none'"};
     }
-    auto slot = create_slot(context, request.slot, request.keep);
+    auto slot = open_slot(context, request);
     if (!slot) {
         return slot.error();
     }

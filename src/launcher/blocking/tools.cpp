@@ -63,6 +63,20 @@ std::string message_of(std::string_view line) {
     return text;
 }
 
+std::optional<std::string> lack_of_room(const struct statvfs& disk) {
+    const auto reserve = std::min<std::uint64_t>(disk.f_blocks * disk.f_frsize / 20, most_reserved);
+    if (disk.f_bavail * disk.f_frsize < reserve) {
+        return "the disk of the state directory (SANDBOXD_STATE_DIR) is nearly full: less than " +
+               std::to_string(reserve / (1024 * 1024)) + " MiB would be left for everything else";
+    }
+    // A file system without a fixed number of inodes says 0.
+    if (disk.f_files != 0 && disk.f_favail < disk.f_files / 20) {
+        return "the disk of the state directory (SANDBOXD_STATE_DIR) has nearly no inodes left: fewer than " +
+               std::to_string(disk.f_files / 20) + " would be left for everything else";
+    }
+    return std::nullopt;
+}
+
 image_tools::image_tools(const worker_context& context, std::string directory)
     : context_(context), directory_(std::move(directory)), inside_(directory_) {}
 
@@ -107,12 +121,7 @@ std::optional<std::string> image_tools::short_of_room() const {
     if (::statvfs(directory_.c_str(), &disk) != 0) {
         return std::nullopt;
     }
-    const auto reserve = std::min<std::uint64_t>(disk.f_blocks * disk.f_frsize / 20, most_reserved);
-    if (disk.f_bavail * disk.f_frsize >= reserve) {
-        return std::nullopt;
-    }
-    return "the disk of the state directory (SANDBOXD_STATE_DIR) is nearly full: less than " +
-           std::to_string(reserve / (1024 * 1024)) + " MiB would be left for everything else";
+    return lack_of_room(disk);
 }
 
 result<void> image_tools::run(tool_call call, deadline until) const {

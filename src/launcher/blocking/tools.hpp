@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <sys/statvfs.h>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,10 @@ private:
     std::uint32_t uid_base_ = 0;
     core::unique_fd users_;
 };
+
+/// Why nothing more may be put on this disk: less than a twentieth of its inodes or of its bytes (of those at
+/// most 1 GiB) is free.
+[[nodiscard]] std::optional<std::string> lack_of_room(const struct statvfs& disk);
 
 /// The message in a line of the log format that these programs share, or the line itself.
 [[nodiscard]] std::string message_of(std::string_view line);

@@ -1,8 +1,8 @@
 #include "sandbox/oci/builder.hpp"
 
-#include "core/event.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
+#include "core/turns.hpp"
 #include "launcher/cgroups.hpp"
 #include "launcher/image_reference.hpp"
 #include "sandbox/oci/host.hpp"
@@ -69,15 +69,7 @@ public:
         if (auto ok = check_spec(spec); !ok) {
             co_return ok.error();
         }
-        auto image = co_await find_image(spec.image);
-        if (!image && spec.keep == keeping::kept) {
-            image = std::string(); // the kept layer says itself what it stands on
-        }
-        if (!image) {
-            co_return as_start_failure(image.error());
-        }
-        auto request = to_request(spec, slot, std::move(*image), options_.workspace_uid);
-        auto live = co_await options_.launcher->start(std::move(request), options_.start_deadline);
+        auto live = co_await start(spec, slot);
         if (!live && live.error().code == errc::gone && spec.keep == keeping::kept) {
             co_return live.error();
         }
@@ -129,6 +121,33 @@ public:
     }
 
 private:
+    /// A kept layer stands on its own image, whatever its name means by now and whether there is one: only
+    /// where there is no layer yet an image is looked for.
+    task<result<launcher::live_sandbox>> start(const sandbox_spec& spec, const slot_record& slot) {
+        result<launcher::live_sandbox> live = error{errc::not_found, ""};
+        if (spec.keep != keeping::nothing) {
+            live = co_await launch(spec, slot, std::string());
+        }
+        // Twice: an image that nothing used yet may be removed between the two steps.
+        for (const bool again : {false, true}) {
+            if (live || live.error().code != errc::not_found) {
+                break;
+            }
+            auto image = co_await find_image(spec.image, again);
+            if (!image) {
+                co_return as_start_failure(image.error());
+            }
+            live = co_await launch(spec, slot, std::move(*image));
+        }
+        co_return live;
+    }
+
+    task<result<launcher::live_sandbox>> launch(const sandbox_spec& spec, const slot_record& slot,
+                                                std::string image) {
+        auto request = to_request(spec, slot, std::move(image), options_.workspace_uid);
+        co_return co_await options_.launcher->start(std::move(request), options_.start_deadline);
+    }
+
     static error as_start_failure(error from) {
         if (from.code != errc::unavailable && from.code != errc::capacity) {
             from.code = errc::start_failed;
@@ -137,8 +156,8 @@ private:
     }
 
     /// The key of an image. Archives and layouts may change under their name: they are looked at every time,
-    /// which is quick once they are unpacked.
-    task<result<std::string>> find_image(std::string name) {
+    /// which is quick once they are unpacked. `again`: one that was built a moment ago will do.
+    task<result<std::string>> find_image(std::string name, bool again) {
         using kind = launcher::image_reference::kind;
         const auto reference = launcher::parse_image_reference(name);
         if (reference && reference->what == kind::directory) {
@@ -148,8 +167,9 @@ private:
             co_return co_await find_host_image(std::move(name));
         }
         const auto& keeper = options_.images;
-        auto found = keeper && keeper->always_builds(name) ? result<std::string>(error{errc::not_found, ""})
-                                                           : co_await import(name, keeper == nullptr);
+        const bool builds = keeper && !again && keeper->always_builds(name);
+        auto found = builds ? result<std::string>(error{errc::not_found, ""})
+                            : co_await import(name, keeper == nullptr);
         if (keeper && !found && found.error().code == errc::not_found) {
             if (auto made = co_await keeper->ready(name); !made) {
                 co_return made.error();
@@ -169,24 +189,13 @@ private:
 
     /// Copying the host's /etc takes long enough that the first of those who ask at once does it for all.
     task<result<std::string>> find_host_image(std::string name) {
-        std::shared_ptr<core::shared_event> made;
-        while (!made) {
-            std::shared_ptr<core::shared_event> others;
-            {
-                const std::lock_guard lock(mutex_);
-                if (!host_image_.empty()) {
-                    co_return host_image_;
-                }
-                others = host_image_made_;
-                if (!others) {
-                    made = host_image_made_ = std::make_shared<core::shared_event>();
-                }
-            }
-            if (others) {
-                co_await others->wait();
-            }
+        if (auto known = host_image(); !known.empty()) {
+            co_return known;
         }
-        const turn mine{*this, made};
+        const auto mine = co_await host_image_turns_.take();
+        if (auto known = host_image(); !known.empty()) {
+            co_return known;
+        }
         auto key = co_await import(std::move(name), true);
         if (key) {
             const std::lock_guard lock(mutex_);
@@ -195,19 +204,10 @@ private:
         co_return key;
     }
 
-    /// Lets the next one try, whatever becomes of this one.
-    struct turn {
-        oci_builder& of;
-        std::shared_ptr<core::shared_event> made;
-
-        ~turn() {
-            {
-                const std::lock_guard lock(of.mutex_);
-                of.host_image_made_.reset();
-            }
-            made->set();
-        }
-    };
+    std::string host_image() {
+        const std::lock_guard lock(mutex_);
+        return host_image_;
+    }
 
     std::shared_ptr<sandbox_host> host_of(const std::string& slot, launcher::live_sandbox live) {
         return create_host(options_.executor, options_.launcher, slot,
@@ -219,7 +219,7 @@ private:
     launcher::cgroup_layout cgroups_;
     std::mutex mutex_;
     std::string host_image_;
-    std::shared_ptr<core::shared_event> host_image_made_; ///< while somebody makes it
+    core::turns host_image_turns_;
 };
 
 } // namespace
