@@ -134,3 +134,30 @@ def buildx(folder, kept):
     program.write_text(BUILDX.format(kept=str(kept)))
     program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
+
+
+# What `docker` asks its plugins, for machines without the real one.
+PLUGIN = """#!/bin/sh
+case "$*" in
+    docker-cli-plugin-metadata) echo '{"SchemaVersion": "0.1.0", "Vendor": "tests", "Version": "v0.0.0"}' ;;
+    *version*) echo "github.com/docker/buildx v0.0.0 stand-in" ;;
+    *) exit 1 ;;
+esac
+"""
+PLUGIN_FOLDERS = [f"{place}/docker/cli-plugins" for place in ("/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec")]
+
+
+def real_buildx():
+    """The buildx plugin of this machine's `docker` command; None where it has none."""
+    folders = [Path(os.environ.get("DOCKER_CONFIG", "~/.docker")).expanduser() / "cli-plugins", *map(Path, PLUGIN_FOLDERS)]
+    return next((folder / "docker-buildx" for folder in folders if os.access(folder / "docker-buildx", os.X_OK)), None)
+
+
+def docker_command(folder):
+    """The files of an image such as docker:cli, by their paths in it: the machine's `docker` and a buildx plugin."""
+    plugin = real_buildx()
+    if plugin is None:
+        plugin = Path(folder) / "docker-buildx"
+        plugin.write_text(PLUGIN)
+        plugin.chmod(0o755)
+    return {"usr/local/bin/docker": shutil.which("docker"), "usr/local/libexec/docker/cli-plugins/docker-buildx": plugin}
