@@ -43,6 +43,17 @@ struct build_fixture : oci_fixture {
         BOOST_REQUIRE_MESSAGE(kept.has_value(), (kept ? "" : kept.error().message));
         return kept->key;
     }
+
+    /// A slot with the layer of a sandbox that has run `line` and is stopped, as that of a sleeping session.
+    slot_record keep_layer(const sandbox_spec& wanted, const std::string& line) {
+        const auto slot = get(builder->prepare(wanted));
+        BOOST_REQUIRE(slot.has_value());
+        const auto box = get(builder->build(wanted, *slot));
+        BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
+        BOOST_TEST(exec(*box, line) == "");
+        test::run(context, (*box)->stop(false), std::chrono::seconds(60));
+        return *slot;
+    }
 };
 
 } // namespace
@@ -97,16 +108,11 @@ BOOST_AUTO_TEST_CASE(a_kept_layer_keeps_its_image_whatever_the_name_means_later)
     auto wanted = spec();
     wanted.image = "it:1";
     wanted.keep = keeping::layer;
-    const auto slot = get(builder->prepare(wanted));
-    BOOST_REQUIRE(slot.has_value());
-    auto box = get(builder->build(wanted, *slot));
-    BOOST_REQUIRE(box.has_value());
-    BOOST_TEST(exec(*box, "echo kept > /mine") == "");
-    test::run(context, (*box)->stop(false), std::chrono::seconds(60));
+    const auto slot = keep_layer(wanted, "echo kept > /mine");
     build(base, "it:1", "echo new > /made");
     BOOST_REQUIRE(get(client->forget({})));
     wanted.keep = keeping::kept;
-    box = get(builder->build(wanted, *slot));
+    const auto box = get(builder->build(wanted, slot));
     BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
     BOOST_TEST(exec(*box, "cat /mine /made") == "kept\nold\n");
     close(*box);
@@ -126,13 +132,10 @@ BOOST_AUTO_TEST_CASE(a_kept_layer_needs_no_name_for_its_image) {
     auto wanted = spec();
     wanted.image = "localhost:1/it:1";
     wanted.keep = keeping::layer;
-    const auto slot = get(builder->prepare(wanted));
-    BOOST_REQUIRE(slot.has_value());
-    auto box = get(builder->build(wanted, *slot));
-    BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
-    test::run(context, (*box)->stop(false), std::chrono::seconds(60));
+    const auto slot = keep_layer(wanted, "true");
     BOOST_REQUIRE(get(client->forget({"localhost:1/it:1"})));
-    box = get(builder->build(wanted, *slot)); // as at a wake; the registry of that name is not there
+    const auto box =
+        get(builder->build(wanted, slot)); // as at a wake; the registry of that name is not there
     BOOST_REQUIRE_MESSAGE(box.has_value(), (box ? "" : box.error().message));
     BOOST_TEST(exec(*box, "cat /made") == "old\n");
     close(*box);

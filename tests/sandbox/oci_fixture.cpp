@@ -255,9 +255,13 @@ void make_root(const std::string& path) {
     fs::create_symlink("/usr/bin/dash", path + "/bin/sh");
 }
 
-std::size_t count_mounts() {
+std::size_t count_mounts(const oci_fixture& of) {
     std::ifstream mounts("/proc/self/mountinfo");
-    return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(mounts), {}, '\n'));
+    std::size_t count = 0;
+    for (std::string line; std::getline(mounts, line);) {
+        count += line.find(of.directory) != std::string::npos ? 1 : 0;
+    }
+    return count;
 }
 
 std::size_t count_descriptors() {

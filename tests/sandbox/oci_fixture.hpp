@@ -63,7 +63,8 @@ public:
 /// A root file system with a shell and Perl, copied from this host.
 void make_root(const std::string& path);
 
-[[nodiscard]] std::size_t count_mounts();
+/// Those that this process sees of the fixture's; others of the host come and go.
+[[nodiscard]] std::size_t count_mounts(const oci_fixture& of);
 [[nodiscard]] std::size_t count_descriptors();
 [[nodiscard]] std::string read_text(const std::string& path);
 /// The host's pid of a sandbox's first process, from its slot's record.

@@ -2,10 +2,14 @@
 
 #include "oci_fixture.hpp"
 
+#include "launcher/cgroups.hpp"
+
+#include <filesystem>
 #include <sys/stat.h>
 
 using namespace sandboxd;
 using namespace sandboxd::test;
+namespace fs = std::filesystem;
 
 BOOST_FIXTURE_TEST_SUITE(oci_walls, oci_fixture, *boost::unit_test::precondition(can_run_sandboxes))
 
@@ -94,6 +98,56 @@ BOOST_AUTO_TEST_CASE(the_image_host_shows_nothing_of_the_hosts_own) {
     BOOST_TEST(exec(box, "stat -c %U /usr/bin/perl") == "nobody\n");
     BOOST_TEST(exec(box, "find / -xdev -type s -o -path /proc -prune -false | wc -l") == "0\n");
     BOOST_TEST(exec(box, "perl -e 'print 6 * 7, \"\\n\"'") == "42\n");
+    close(box);
+}
+
+BOOST_AUTO_TEST_CASE(crun_has_the_same_walls_and_limits) {
+    start_service();
+    auto wanted = spec();
+    wanted.oci_runtime = "crun";
+    wanted.limits.pids = 12;
+    const auto box = open(wanted);
+    BOOST_TEST(exec(box, "cat /proc/self/uid_map | tr -s ' '").find(" 0 ") == 0U);
+    BOOST_TEST(exec(box, "cat /dev/kmsg /dev/mem 2>&1 | grep -c 'No such file'") == "2\n");
+    const auto usage = get(box->usage());
+    BOOST_REQUIRE(usage.has_value());
+    BOOST_TEST(*usage->memory_limit_bytes == 256U << 20);
+    const auto layout = launcher::read_cgroup_layout();
+    const auto cgroup = layout.directory("pids", launcher::cgroup_path(options.service_uuid, box->handle()));
+    BOOST_TEST(read_text(cgroup + "/pids.max") == "12\n"); // exactly, once it runs
+    close(box);
+}
+
+BOOST_AUTO_TEST_CASE(the_workspace_counts_ids_from_zero) {
+    start_service();
+    auto wanted = spec();
+    wanted.workspace_dir = directory + "/root/id one/workspace";
+    const auto box = open(wanted);
+    BOOST_TEST(exec(box, "echo hello > file; stat -c '%u:%g %a' . file") == "0:0 755\n0:0 644\n");
+    struct stat status{};
+    BOOST_REQUIRE(::stat((*wanted.workspace_dir + "/file").c_str(), &status) == 0);
+    BOOST_TEST(status.st_uid == 0U);
+    BOOST_REQUIRE(::stat((directory + "/root/id one").c_str(), &status) == 0);
+    BOOST_TEST((status.st_mode & 07777) == 0700U);
+    BOOST_TEST(
+        exec(box, "grep -c 'nosuid,nodev.* /workspace\\|/workspace rw,nosuid,nodev' /proc/self/mountinfo") ==
+        "1\n");
+    close(box);
+    BOOST_TEST(read_text(*wanted.workspace_dir + "/file") == "hello\n");
+    wanted.uid = 1000; // contract 4.6.4: that directory only, owner only
+    const auto other = open(wanted);
+    BOOST_TEST(exec(other, "stat -c '%u:%g' . file") == "1000:0\n0:0\n");
+    BOOST_REQUIRE(::stat(wanted.workspace_dir->c_str(), &status) == 0);
+    BOOST_TEST(status.st_uid == 1000U);
+    close(other);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_state_directory_is_no_trouble) {
+    options.state_dir = directory + "/" + std::string(120, 'l') + "/a,b:c d\\e\"f";
+    fs::create_directories(options.state_dir);
+    start_service();
+    const auto box = open(spec());
+    BOOST_TEST(exec(box, "echo yes") == "yes\n");
     close(box);
 }
 
