@@ -17,8 +17,8 @@ enum class verdict : std::uint8_t {
     unless_vsock,      ///< EPERM when its first argument is AF_VSOCK
 };
 
-/// Numbers by the ways into the kernel, in this order: amd64, its 32-bit programs, arm64, its 32-bit
-/// programs.
+/// Ways into the kernel, 64-bit ones and those of their 32-bit programs: columns of the list.
+enum class entry : std::uint8_t { amd64, i386, arm64, arm };
 inline constexpr unsigned entries = 4;
 
 struct filtered_call {

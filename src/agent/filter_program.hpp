@@ -14,9 +14,6 @@
 
 namespace sandboxd::agent {
 
-/// Ways into the kernel: columns of filter_calls.hpp.
-enum class entry : std::uint8_t { amd64, i386, arm64, arm };
-
 /// From here on a number that the list does not have is newer than the list: the kernel answers as one that
 /// is older than the call, so that programs fall back to what it replaces.
 inline constexpr std::uint32_t first_newer_call = 457;
