@@ -40,7 +40,7 @@ status_task dispatch(const service& of, const client_call& call) {
 }
 
 /// Runs the command; SIGINT and SIGTERM cancel it (which stops a program it runs), and the status is then 128
-/// and the signal's number.
+/// and the signal's number. A second one ends this program at once.
 int perform(asio::io_context& context, const service& of, const client_call& call) {
     int status = EXIT_FAILURE;
     int caught = 0;
@@ -49,6 +49,7 @@ int perform(asio::io_context& context, const service& of, const client_call& cal
     signals.async_wait([&](const boost::system::error_code& cut_short, int number) {
         if (!cut_short) {
             caught = number;
+            signals.clear(); // back to what the system does
             cancel.emit(asio::cancellation_type::terminal);
         }
     });

@@ -95,8 +95,10 @@ client::outcome<void> write(const std::string& path, const std::string& data) {
     const std::string beside = target + "." + core::random_hex(4) + ".tmp";
     struct stat old{};
     const bool replaces = ::stat(target.c_str(), &old) == 0;
+    // At no time open to more than what it replaces was.
     constexpr mode_t usual = 0666;
-    core::unique_fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, usual));
+    const mode_t first = replaces ? old.st_mode & usual : usual;
+    core::unique_fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, first));
     if (!file) {
         return because(path, errno);
     }

@@ -15,6 +15,8 @@ public:
 
     [[nodiscard]] const boost::asio::any_io_executor& strand() const noexcept { return strand_; }
     [[nodiscard]] const service_url& where() const noexcept { return where_; }
+    /// Bytes of one answer's body.
+    [[nodiscard]] std::size_t max_answer() const noexcept { return max_answer_; }
 
     /// One exchange; any status is an answer. fault::unreachable and malformed name the service. Cancellation
     /// ends it with operation_aborted and drops the connection.

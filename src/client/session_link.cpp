@@ -1,6 +1,7 @@
 #include "client/session_link.hpp"
 
 #include "client/failure.hpp"
+#include "client/or_undo.hpp"
 #include "client/remote_session.hpp"
 #include "core/deadline.hpp"
 #include "core/random.hpp"
@@ -35,30 +36,6 @@ task<void> stop_run(link_ptr link, std::string run_id) {
     what.silence = stop_grace;
     what.repeatable = true;
     (void)co_await core::with_timeout(link->http->call(std::move(what)), stop_grace);
-}
-
-/// The request, and the stop when it ends without an answer.
-task<outcome<http_answer>> call_or_stop(link_ptr link, http_request what, std::string run_id) {
-    bool cancelled = false;
-    outcome<http_answer> answer = failed(fault::unreachable, "cancelled");
-    try {
-        answer = co_await link->http->call(std::move(what));
-    } catch (const boost::system::system_error& e) {
-        if (e.code() != boost::asio::error::operation_aborted) {
-            throw;
-        }
-        cancelled = true;
-    }
-    if (cancelled) {
-        co_await boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
-    }
-    if (!answer) {
-        co_await stop_run(link, std::move(run_id));
-    }
-    if (cancelled) {
-        throw boost::system::system_error(boost::asio::error::operation_aborted);
-    }
-    co_return answer;
 }
 
 std::optional<std::string> body_of(const session_link& link, const std::vector<std::string>& argv,
@@ -137,7 +114,8 @@ task<outcome<run_answer>> ask_run(link_ptr link, std::vector<std::string> argv, 
     what.content_type = "application/json";
     what.body = std::move(*body);
     what.silence = deadline + transport_slack;
-    const auto answer = co_await call_or_stop(link, std::move(what), run_id);
+    const auto answer =
+        co_await or_undo(link->http->call(std::move(what)), [&] { return stop_run(link, run_id); });
     if (!answer) {
         co_return answer.error();
     }

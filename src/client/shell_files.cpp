@@ -1,8 +1,10 @@
 #include "client/shell_files.hpp"
 
 #include "client/failure.hpp"
+#include "client/or_undo.hpp"
 #include "client/shell_scripts.hpp"
 #include "core/base64.hpp"
+#include "core/deadline.hpp"
 #include "core/random.hpp"
 #include "core/utf8.hpp"
 
@@ -16,7 +18,8 @@ namespace {
 constexpr std::size_t read_block = 65'536;
 constexpr std::size_t blocks_a_run = 64;        ///< 4 MiB, whose base64 fits the output's limit
 constexpr std::size_t raw_argument = 72 * 1024; ///< whose base64 is below the 128 KiB of one argument
-constexpr std::size_t arguments_a_run = 6;      ///< and a request below the 1 MiB that every service takes
+constexpr std::chrono::seconds undo_grace{5};
+constexpr std::size_t arguments_a_run = 6; ///< and a request below the 1 MiB that every service takes
 
 failure fault_of(int exit_code, const std::string& path, const std::string& said) {
     const auto of = [&](fault kind, const char* why) { return failed(kind, std::string(why) + ": " + path); };
@@ -70,6 +73,11 @@ task<outcome<std::string>> perform(link_ptr link, std::string_view script, std::
     co_return std::move(ran->out);
 }
 
+failure too_large(const std::string& path, std::uint64_t size, std::size_t most) {
+    return failed(fault::failed, path + ": " + std::to_string(size) + " bytes, more than the " +
+                                     std::to_string(most) + " that are read at most");
+}
+
 failure garbled() {
     return failed(fault::malformed, "a command in the sandbox printed something unexpected");
 }
@@ -114,8 +122,13 @@ task<outcome<std::string>> read(link_ptr link, std::string path) {
     if (!size) {
         co_return said ? garbled() : said.error();
     }
+    const auto most = link->http->max_answer();
     std::string content;
     while (true) {
+        // A sandbox may say one thing and send another.
+        if (const auto least = std::max<std::uint64_t>(*size, content.size()); least > most) {
+            co_return too_large(path, least, most);
+        }
         auto piece =
             co_await perform(link, read_script, path,
                              {std::to_string(blocks_a_run), std::to_string(content.size() / read_block)});
@@ -123,7 +136,7 @@ task<outcome<std::string>> read(link_ptr link, std::string path) {
             co_return piece.error();
         }
         const auto bytes = decoded(std::move(*piece));
-        if (!bytes) {
+        if (!bytes || bytes->size() > blocks_a_run * read_block) {
             co_return garbled();
         }
         content += *bytes;
@@ -138,55 +151,37 @@ task<outcome<std::string>> read(link_ptr link, std::string path) {
 
 namespace {
 
-task<outcome<void>> write_pieces(link_ptr link, const std::string& path, const std::string& temporary,
-                                 const std::string& data) {
-    for (std::size_t at = 0; at < data.size();) {
+task<outcome<void>> write_whole(link_ptr link, const std::string& path, const std::string& temporary,
+                                const std::string& data) {
+    auto said = co_await perform(link, write_begin_script, path, {temporary});
+    for (std::size_t at = 0; said && at < data.size();) {
         std::vector<std::string> arguments{temporary};
         for (std::size_t i = 0; i < arguments_a_run && at < data.size(); ++i) {
             const auto piece = std::string_view(data).substr(at, raw_argument);
             arguments.push_back(core::base64(piece));
             at += piece.size();
         }
-        auto added = co_await perform(link, write_piece_script, path, std::move(arguments));
-        if (!added) {
-            co_return added.error();
-        }
-        if (link->sent) {
+        said = co_await perform(link, write_piece_script, path, std::move(arguments));
+        if (said && link->sent) {
             link->sent(at, data.size());
         }
     }
-    auto ended = co_await perform(link, write_end_script, path, {temporary, std::to_string(data.size())});
-    co_return ended ? outcome<void>() : outcome<void>(ended.error());
+    if (said) {
+        said = co_await perform(link, write_end_script, path, {temporary, std::to_string(data.size())});
+    }
+    co_return said ? outcome<void>() : outcome<void>(said.error());
+}
+
+task<void> remove_temporary(link_ptr link, const std::string& path, const std::string& temporary) {
+    (void)co_await core::with_timeout(perform(link, write_undo_script, path, {temporary}), undo_grace);
 }
 
 } // namespace
 
 task<outcome<void>> write(link_ptr link, std::string path, std::string data) {
     const std::string temporary = "." + core::random_hex(8) + ".tmp";
-    auto begun = co_await perform(link, write_begin_script, path, {temporary});
-    if (!begun) {
-        co_return begun.error();
-    }
-    bool cancelled = false;
-    outcome<void> done = failed(fault::unreachable, "cancelled");
-    try {
-        done = co_await write_pieces(link, path, temporary, data);
-    } catch (const boost::system::system_error& e) {
-        if (e.code() != boost::asio::error::operation_aborted) {
-            throw;
-        }
-        cancelled = true;
-    }
-    if (cancelled) {
-        co_await boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
-    }
-    if (!done) {
-        (void)co_await perform(link, write_undo_script, path, {temporary});
-    }
-    if (cancelled) {
-        throw boost::system::system_error(boost::asio::error::operation_aborted);
-    }
-    co_return done;
+    co_return co_await or_undo(write_whole(link, path, temporary, data),
+                               [&] { return remove_temporary(link, path, temporary); });
 }
 
 task<outcome<file_info>> stat(link_ptr link, std::string path) {

@@ -1,5 +1,6 @@
 #include "sandboxd/sandboxd_workspace.hpp"
 
+#include "core/base64.hpp"
 #include "fake_service.hpp"
 #include "support/run.hpp"
 
@@ -9,6 +10,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <atomic>
 
 using namespace sandboxd;
 using namespace sandboxd::client;
@@ -192,17 +195,18 @@ BOOST_AUTO_TEST_CASE(a_command_without_an_answer_is_stopped) {
 
 namespace {
 
-task<bool> cancel_in(async_sandboxd_workspace workspace, const fake_service& service, std::string line) {
+/// Starts `work`, cancels it once so many of these requests have come, and waits for its end; whether it was
+/// cut short.
+template <class T>
+task<bool> cancel_at(task<outcome<T>> work, const fake_service& service, std::string line, int times) {
     const auto executor = co_await boost::asio::this_coro::executor;
     boost::asio::cancellation_signal stop;
     std::optional<bool> aborted;
-    auto done = [&aborted](const std::exception_ptr& why, const outcome<command_result>&) {
-        aborted = why != nullptr;
-    };
-    boost::asio::co_spawn(executor, workspace.run({"sleep", "9"}),
+    auto done = [&aborted](const std::exception_ptr& why, const outcome<T>&) { aborted = why != nullptr; };
+    boost::asio::co_spawn(executor, std::move(work),
                           boost::asio::bind_cancellation_slot(stop.slot(), std::move(done)));
     boost::asio::steady_timer timer(executor);
-    while (service.count(line) == 0) {
+    while (service.count(line) < times) {
         timer.expires_after(2ms);
         co_await timer.async_wait(boost::asio::use_awaitable);
     }
@@ -212,6 +216,10 @@ task<bool> cancel_in(async_sandboxd_workspace workspace, const fake_service& ser
         co_await timer.async_wait(boost::asio::use_awaitable);
     }
     co_return *aborted;
+}
+
+std::string script_of(const seen_request& request) {
+    return std::string(boost::json::parse(request.body).at("argv").as_array().at(2).as_string());
 }
 
 } // namespace
@@ -233,8 +241,71 @@ BOOST_AUTO_TEST_CASE(a_cancelled_command_is_stopped_before_its_caller_goes_on) {
     where.url = service.url();
     const auto workspace =
         async_sandboxd_workspace::create(context.get_executor(), where, {.token = "t"}).value();
-    BOOST_TEST(test::get(context, cancel_in(workspace, service, "POST /sessions/s-made/run")));
+    BOOST_TEST(test::get(context,
+                         cancel_at(workspace.run({"sleep", "9"}), service, "POST /sessions/s-made/run", 1)));
     BOOST_TEST(service.lines().back().ends_with("/stop"));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_write_by_shell_leaves_no_temporary_file_and_no_caller_waiting) {
+    // The service hangs from the script that is given on, also in what tidies up.
+    for (const int answered : {0, 1}) {
+        std::atomic<int> runs{0};
+        fake_service service([&](const fake_peer& peer, const seen_request& request) {
+            if (test::answer_like_a_service(peer, request, R"({"execute_timeout":3600})")) {
+                return true;
+            }
+            if (request.target.ends_with("/run") && runs++ >= answered) {
+                peer.hang();
+                return false;
+            }
+            peer.json(200, R"({"stdout":"","stderr":"","exit_code":0})");
+            return true;
+        });
+        boost::asio::io_context context;
+        connection_options where;
+        where.url = service.url();
+        const auto workspace =
+            async_sandboxd_workspace::create(context.get_executor(), where, {.token = "t"}).value();
+        BOOST_TEST(test::get(context, cancel_at(workspace.write_bytes("/workspace/x", "data"), service,
+                                                "POST /sessions/s-made/run", answered + 1)));
+        std::vector<std::string> scripts;
+        for (const auto& one : service.seen()) {
+            if (one.target.ends_with("/run")) {
+                scripts.push_back(script_of(one));
+            }
+        }
+        BOOST_TEST_REQUIRE(scripts.size() == static_cast<std::size_t>(answered) + 2U);
+        BOOST_TEST(scripts.back().find("rm -f") != std::string::npos, scripts.back());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_without_an_end_is_not_read_for_ever) {
+    constexpr std::size_t piece = std::size_t{4} << 20U;
+    std::string said = "12";
+    std::size_t bytes = piece;
+    fake_service service(service_with(
+        [&](const fake_peer& peer, const seen_request& request) {
+            const bool asks_size = boost::json::parse(request.body).at("argv").as_array().size() == 6;
+            boost::json::object answer{{"stderr", ""}, {"exit_code", 0}};
+            answer["stdout"] = asks_size ? said : core::base64(std::string(bytes, 'x'));
+            peer.json(200, boost::json::serialize(answer));
+        },
+        R"({"execute_timeout":20})"));
+    connection_options where;
+    where.url = service.url();
+    where.max_answer_bytes = std::size_t{9} << 20U;
+    const auto workspace = sandboxd_workspace::create(where, {.token = "t"}).value();
+    // It says that there are 12 bytes, and goes on.
+    BOOST_TEST(failed_as(workspace.read_bytes("/workspace/x"), fault::failed).message ==
+               "/workspace/x: 12582912 bytes, more than the 9437184 that are read at most");
+    BOOST_TEST(service.count("POST /sessions/s-made/run") == 4); // the size and three pieces
+    said = "1099511627776";
+    BOOST_TEST(failed_as(workspace.read_bytes("/workspace/x"), fault::failed).message ==
+               "/workspace/x: 1099511627776 bytes, more than the 9437184 that are read at most");
+    BOOST_TEST(service.count("POST /sessions/s-made/run") == 5);
+    said = "12";
+    bytes = piece + 1;
+    (void)failed_as(workspace.read_bytes("/workspace/x"), fault::malformed);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_service_hands_back_is_done_by_the_shell) {

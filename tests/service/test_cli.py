@@ -1,13 +1,16 @@
 """The command line as a client of the service: docs/clients.md."""
 
+import http.server
 import json
 import os
 import pty
+import queue
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -122,6 +125,37 @@ def test_exec_is_stopped_with_the_client(cli, session):
     assert child.wait(15) == 130
     child.communicate()
     until(lambda: not host.host_processes(mark), what="the end of the program")
+
+
+def test_a_second_signal_ends_a_client_whose_service_hangs(cli):
+    """The first has the service asked to stop the program, and the answer waited for."""
+    seen, ended = queue.Queue(), threading.Event()
+
+    class Hanging(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(401)
+
+        def do_POST(self):
+            seen.put(self.path)
+            ended.wait(120)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hanging) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        child = cli.start("exec", "--url", f"http://127.0.0.1:{server.server_port}", "s", "true")
+        try:
+            assert seen.get(timeout=60) == "/sessions/s/run"
+            child.send_signal(signal.SIGINT)
+            assert re.fullmatch("/sessions/s/runs/[0-9a-f]{32}/stop", seen.get(timeout=60))
+            child.send_signal(signal.SIGINT)
+            assert child.wait(60) == -signal.SIGINT
+        finally:
+            ended.set()
+            child.kill()
+            child.communicate()
+            server.shutdown()
 
 
 def test_cp_both_ways(cli, session, folder):
