@@ -50,6 +50,24 @@ error gone() {
     return {errc::unavailable, "the launcher process is gone: restart the service"};
 }
 
+class socket_client;
+
+/// While somebody waits for the answer to a request. Left unanswered, be it by a cancellation or a deadline,
+/// the launcher is told, where that makes a difference.
+class waiting_place {
+public:
+    waiting_place(socket_client& of, std::uint64_t id, bool told) : of_(of), id_(id), told_(told) {}
+    waiting_place(const waiting_place&) = delete;
+    waiting_place& operator=(const waiting_place&) = delete;
+    ~waiting_place();
+    void answered() { told_ = false; }
+
+private:
+    socket_client& of_;
+    std::uint64_t id_;
+    bool told_;
+};
+
 class socket_client final : public client, public std::enable_shared_from_this<socket_client> {
 public:
     socket_client(const asio::any_io_executor& executor, core::unique_fd socket)
@@ -158,6 +176,17 @@ public:
         fail_all();
     }
 
+    /// Nobody waits for that request any more.
+    void leave(std::uint64_t id, bool told) {
+        const std::lock_guard lock(mutex_);
+        pending_.erase(id);
+        if (told && !closed_) {
+            // Where the socket is full the request's own deadline ends it.
+            static_cast<void>(
+                send_packet(socket_.native_handle(), encode(request{++last_id_, {}, give_up{id}}), {}));
+        }
+    }
+
 private:
     /// A failure on the way is an answer too.
     task<reply> call(request_body body, std::chrono::milliseconds deadline, progress_line tell = {}) {
@@ -175,16 +204,16 @@ private:
             }
             pending_[message.id] = waiting;
         }
+        waiting_place place(*this, message.id, std::holds_alternative<import_image>(message.body));
         const auto text = encode(message);
         if (auto sent = co_await send(text); !sent) {
-            drop(message.id);
             co_return reply{sent.error(), {}};
         }
         const bool in_time = co_await waiting->answered.wait_for(deadline + overrun);
-        drop(message.id);
         if (!in_time) {
             co_return reply{error{errc::timeout, "the launcher does not answer"}, {}};
         }
+        place.answered();
         co_return std::move(*waiting->answer);
     }
 
@@ -282,11 +311,6 @@ private:
         }
     }
 
-    void drop(std::uint64_t id) {
-        const std::lock_guard lock(mutex_);
-        pending_.erase(id);
-    }
-
     void fail_all() {
         std::map<std::uint64_t, std::shared_ptr<pending>> left;
         {
@@ -337,6 +361,10 @@ private:
     std::shared_ptr<core::shared_event> lost_ = std::make_shared<core::shared_event>();
     core::gate running_;
 };
+
+waiting_place::~waiting_place() {
+    of_.leave(id_, told_);
+}
 
 } // namespace
 

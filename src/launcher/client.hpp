@@ -29,7 +29,8 @@ using progress_line = std::function<void(const std::string&)>;
 inline constexpr std::chrono::milliseconds import_deadline = std::chrono::hours(1);
 
 /// The service's end of the launcher. Safe to use from any executor, any number of requests at a time. A
-/// request whose awaiting coroutine is cancelled goes on in the launcher; its answer is dropped.
+/// request whose awaiting coroutine is cancelled goes on in the launcher and its answer is dropped; only an
+/// import is ended.
 /// errc::unavailable when the launcher is gone, errc::timeout when it has not answered some time after the
 /// request's deadline.
 class client {

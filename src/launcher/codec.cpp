@@ -104,6 +104,7 @@ json::object encode_body(const request_body& body) {
             into = {{"kind", "forget_images"}, {"references", texts(r.references)}};
         },
         [&](const probe_host&) { into = {{"kind", "probe"}}; },
+        [&](const give_up& r) { into = {{"kind", "give_up"}, {"request", r.request}}; },
     };
     std::visit(write, body);
     return into;
@@ -213,6 +214,9 @@ std::optional<request_body> get_request(std::string_view kind, field_reader& fro
     }
     if (kind == "probe") {
         return probe_host{};
+    }
+    if (kind == "give_up") {
+        return give_up{from.number("request", any_number)};
     }
     return std::nullopt;
 }

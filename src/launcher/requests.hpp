@@ -102,8 +102,14 @@ struct forget_images {
 
 struct probe_host {};
 
+/// Nobody waits for the answer to that request any more. An import ends soon and leaves nothing half made;
+/// whatever else it is goes on. No answer.
+struct give_up {
+    std::uint64_t request = 0;
+};
+
 using request_body = std::variant<start_sandbox, attach_sandbox, remove_slot, stop_slot, list_slots,
-                                  import_image, keep_image, list_images, forget_images, probe_host>;
+                                  import_image, keep_image, list_images, forget_images, probe_host, give_up>;
 
 struct request {
     std::uint64_t id = 0;

@@ -66,6 +66,7 @@ public:
         give(made ? answer_body(done{}) : answer_body(made.error()));
     }
     void operator()(const probe_host&) { give(answer_body(blocking::probe(context_, until_))); }
+    void operator()(const give_up&) {} // the launcher's own business
 
 private:
     void give(answer_body body) { answer_with(socket_, id_, std::move(body)); }
@@ -90,6 +91,21 @@ private:
     blocking::deadline until_;
 };
 
+volatile std::sig_atomic_t told_to_end = 0; ///< of a worker process
+
+void note_the_end(int) {
+    told_to_end = 1;
+}
+
+/// A worker that is told to end looks at given_up() where it waits. Calls that a signal cuts short would be
+/// failures of what is better finished.
+void listen_for_the_end() {
+    struct sigaction action{};
+    action.sa_handler = note_the_end;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGTERM, &action, nullptr);
+}
+
 class server {
 public:
     server(const launcher_options& options, int socket)
@@ -97,12 +113,15 @@ public:
                    read_cgroup_layout(),
                    blocking::uid_ranges(options.run_dir + "/uids",
                                         blocking::uid_ranges::host_blocks(options.uid_range)),
-                   {}},
+                   {},
+                   [] { return told_to_end != 0; }},
           socket_(socket) {
         sigset_t children;
         ::sigemptyset(&children);
         ::sigaddset(&children, SIGCHLD);
-        ::sigprocmask(SIG_BLOCK, &children, nullptr);
+        sigset_t blocked = children;
+        ::sigaddset(&blocked, SIGTERM); // kept for a worker that has yet to say what it does about it
+        ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
         signals_.reset(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
     }
 
@@ -119,6 +138,14 @@ public:
     }
 
 private:
+    struct running {
+        std::uint64_t id = 0;
+        steady::time_point until;
+        bool changes = false; ///< a sandbox: better finished than cut off
+        bool imports = false; ///< fetches or unpacks an image
+        bool overdue = false;
+    };
+
     /// A directory of this service in every hierarchy, for as long as the launcher lives: another service
     /// that leaves can't remove what is above it while the runtime makes one below.
     void make_cgroup_parents() {
@@ -188,6 +215,10 @@ private:
     }
 
     void begin(request message) {
+        if (const auto* left = std::get_if<give_up>(&message.body)) {
+            end_import(left->request);
+            return;
+        }
         const auto limit = std::min<std::chrono::milliseconds>(message.deadline, longest_deadline);
         const auto until = steady::now() + limit;
         const pid_t pid = ::fork();
@@ -202,19 +233,41 @@ private:
                              std::holds_alternative<remove_slot>(message.body) ||
                              std::holds_alternative<stop_slot>(message.body) ||
                              std::holds_alternative<keep_image>(message.body);
-        workers_[pid] = {message.id, until + overrun, changes, false};
+        const bool imports = std::holds_alternative<import_image>(message.body);
+        workers_[pid] = {message.id, until + overrun, changes, imports, false};
     }
 
-    /// Nobody waits for an answer any more: what only looks or unpacks ends now, the rest soon.
+    void end_import(std::uint64_t id) {
+        for (auto& [pid, worker] : workers_) {
+            if (worker.id == id && worker.imports) {
+                tell_to_end(pid, worker, overrun);
+            }
+        }
+    }
+
+    /// By itself, so that what it has made so far goes with it; by force where that takes too long.
+    static void tell_to_end(pid_t pid, running& worker, std::chrono::seconds patience) {
+        ::kill(pid, SIGTERM);
+        worker.until = std::min(worker.until, steady::now() + patience);
+    }
+
+    /// Nobody waits for an answer any more: what only looks ends now, the rest soon.
     void begin_leaving() {
         open_ = false;
         const auto now = steady::now();
         for (auto& [pid, worker] : workers_) {
+            if (worker.imports) {
+                tell_to_end(pid, worker, time_to_leave);
+                continue;
+            }
             worker.until = std::min(worker.until, worker.changes ? now + time_to_leave : now);
         }
     }
 
     [[noreturn]] void perform(const request& message, steady::time_point until) {
+        if (std::holds_alternative<import_image>(message.body)) {
+            listen_for_the_end();
+        }
         sigset_t none;
         ::sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -259,13 +312,6 @@ private:
             }
         }
     }
-
-    struct running {
-        std::uint64_t id = 0;
-        steady::time_point until;
-        bool changes = false; ///< a sandbox: better finished than cut off
-        bool overdue = false;
-    };
 
     blocking::worker_context context_;
     int socket_;

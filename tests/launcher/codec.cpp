@@ -86,6 +86,9 @@ BOOST_AUTO_TEST_CASE(requests_about_images_come_back) {
     const auto forget = decode_request(encode(request{4, {}, forget_images{{"a", "b"}}}));
     BOOST_REQUIRE(forget.has_value());
     BOOST_TEST((std::get<forget_images>(forget->body).references == std::vector<std::string>{"a", "b"}));
+    const auto given_up = decode_request(encode(request{9, {}, give_up{1}}));
+    BOOST_REQUIRE(given_up.has_value());
+    BOOST_TEST(std::get<give_up>(given_up->body).request == 1U);
     const auto info = decode_answer(encode(answer{5, image_info{"built-1", "{}"}}));
     BOOST_REQUIRE(info.has_value());
     BOOST_TEST(std::get<image_info>(info->body).key == "built-1");

@@ -50,7 +50,7 @@ struct store {
     [[nodiscard]] bool has(const std::string& key) const { return fs::exists(state + "/images/" + key); }
 
     std::string state;
-    worker_context context{{}, {}, uid_ranges("/nowhere", {}), {}};
+    worker_context context{{}, {}, uid_ranges("/nowhere", {}), {}, {}};
 };
 
 } // namespace

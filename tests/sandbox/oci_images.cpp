@@ -5,6 +5,12 @@
 
 #include "launcher/blocking/child.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -52,6 +58,24 @@ struct image_fixture : oci_fixture {
         close(box);
     }
 };
+
+task<void> fetch_of(std::shared_ptr<launcher::client> from, std::string reference,
+                    std::shared_ptr<bool> begun) {
+    launcher::import_image wanted;
+    wanted.reference = std::move(reference);
+    launcher::progress_line tell = [begun](const std::string&) { *begun = true; };
+    static_cast<void>(co_await from->import(std::move(wanted), std::move(tell), launcher::import_deadline));
+}
+
+/// Runs the context until `condition` holds.
+void run_until(boost::asio::io_context& context, const std::function<bool()>& condition) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+        BOOST_REQUIRE((std::chrono::steady_clock::now() < limit));
+        context.restart();
+        context.run_for(std::chrono::milliseconds(20));
+    }
+}
 
 } // namespace
 
@@ -143,6 +167,37 @@ BOOST_AUTO_TEST_CASE(a_docker_archive_is_converted_and_unpacked) {
     const auto failed = try_open(wanted);
     BOOST_REQUIRE(!failed.has_value());
     BOOST_TEST(failed.error().message.find("skopeo failed:") == 0U, failed.error().message);
+}
+
+BOOST_AUTO_TEST_CASE(a_fetch_that_nobody_waits_for_any_more_ends_and_leaves_nothing) {
+    namespace asio = boost::asio;
+    asio::io_context other;
+    // A registry that takes connections and never says a word.
+    const asio::ip::tcp::acceptor silent(other, {asio::ip::make_address("127.0.0.1"), 0});
+    const auto name = "127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/box:1";
+    start_service();
+    const auto begun = std::make_shared<bool>(false);
+    const auto ended = std::make_shared<bool>(false);
+    asio::cancellation_signal stop;
+    asio::co_spawn(context, fetch_of(client, name, begun),
+                   asio::bind_cancellation_slot(stop.slot(), [ended](std::exception_ptr) { *ended = true; }));
+    run_until(context, [&] { return *begun; });
+    stop.emit(asio::cancellation_type::terminal);
+    run_until(context, [&] { return *ended; });
+    // The launcher goes on: no worker of that fetch, nothing of it on the disk, no uids kept for it.
+    run_until(context, [&] {
+        const auto images = fs::directory_iterator(options.state_dir + "/images");
+        const auto claims = fs::directory_iterator(options.run_dir + "/uids");
+        const auto ours = [&](const fs::directory_entry& one) {
+            return read_text(one.path()).find(options.service_uuid) != std::string::npos;
+        };
+        return std::none_of(begin(images), end(images),
+                            [](const fs::directory_entry& one) {
+                                return one.path().filename().string().substr(0, 5) == ".new-";
+                            }) &&
+               std::none_of(begin(claims), end(claims), ours);
+    });
+    BOOST_TEST(get(client->images()).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

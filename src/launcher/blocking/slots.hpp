@@ -19,6 +19,7 @@ struct worker_context {
     cgroup_layout cgroups;
     uid_ranges ranges;
     std::function<void(std::string)> progress; ///< a line for the service's log
+    std::function<bool()> given_up;            ///< nobody waits for this request any more: end it
 
     [[nodiscard]] range_owner owner(const std::string& slot) const {
         return {options.state_dir, options.service_uuid, slot};

@@ -22,6 +22,8 @@ namespace {
 constexpr rlim_t largest_file = 64ULL * 1024 * 1024 * 1024;
 constexpr std::uint64_t most_reserved = 1024ULL * 1024 * 1024; ///< bytes that are left of a large disk
 
+constexpr const char* nobody_waits = "nobody waits for it any more";
+
 /// What reaches these programs of the service's environment: where registries are and how to get there.
 constexpr std::array handed_on = {"HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",  "ALL_PROXY",     "http_proxy",
                                   "https_proxy", "no_proxy",    "all_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
@@ -145,9 +147,13 @@ result<void> image_tools::run(tool_call call, deadline until) const {
         program.prepare = [users = users_.get(), network = call.network] { return enter(users, network); };
     }
     std::optional<std::string> full;
+    const auto given_up = [this] { return context_.given_up && context_.given_up(); };
+    if (given_up()) {
+        return failed(nobody_waits);
+    }
     program.watch = [&] {
         full = short_of_room();
-        return !full;
+        return !full && !given_up();
     };
     std::string last;
     const auto line = [&](std::string_view text) {
@@ -164,6 +170,9 @@ result<void> image_tools::run(tool_call call, deadline until) const {
     }
     if (full) {
         return failed(*full);
+    }
+    if (given_up()) {
+        return failed(nobody_waits);
     }
     if (end->timed_out) {
         return failed(name + " did not end in time");
