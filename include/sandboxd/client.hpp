@@ -20,7 +20,8 @@ struct connection_options {
     std::string certificate_file; ///< PEM, of this client, where the service's proxy asks for one
     std::string key_file;         ///< PEM, belongs to it
     bool verify = true;           ///< the service's certificate chain and the name in it
-    std::size_t max_answer_bytes = 256U << 20U; ///< of one answer, or of a file read in pieces; more is a failure
+    std::size_t max_answer_bytes = 256U
+                                   << 20U; ///< of one answer, or of a file read in pieces; more is a failure
     std::chrono::milliseconds connect_timeout{30'000};
 };
 

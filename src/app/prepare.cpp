@@ -12,19 +12,23 @@
 #include "images/keeper.hpp"
 #include "images/proxy.hpp"
 #include "sandbox/docker/image_source.hpp"
+#include "sandbox/oci/image_source.hpp"
 #include "store/state_directory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <string>
-#include <vector>
-
 #include <unistd.h>
+#include <variant>
+#include <vector>
 
 namespace sandboxd::app {
 
@@ -47,32 +51,48 @@ task<result<source_pointer>> docker_source(docker::endpoint where, asio::any_io_
         {std::move(*engine), buildkit, images::proxy_settings()});
 }
 
-/// The aliases that are not ready: those that can't be built at all among them.
-task<std::vector<std::string>> make_ready(const settings& config, source_pointer source,
-                                          asio::any_io_executor executor, core::gate& background) {
+struct outcome {
+    std::vector<std::string> failed; ///< aliases that are not ready
+    int signal = 0;                  ///< that has ended it before
+};
+
+/// Those that can't be built at all are not ready either. `background` is what clears up after builds.
+task<outcome> make_ready(const settings& config, source_pointer source, asio::any_io_executor executor,
+                         core::gate& background) {
+    using namespace asio::experimental::awaitable_operators;
+    core::gate work;
     images::keeper_options options;
     options.executor = executor;
-    options.background = &background;
+    options.background = &work;
     options.source = std::move(source);
     options.allowed = allowed_images(config);
-    std::vector<std::string> failed;
+    outcome out;
     for (const auto& entry : config.runtimes) {
         bool known = false;
         for (const auto& one : options.allowed) {
             known = known || one.alias == entry.alias;
         }
         if (!known) {
-            failed.push_back(entry.alias);
+            out.failed.push_back(entry.alias);
         }
     }
     const auto keeper = images::create_keeper(std::move(options));
-    for (auto& alias : co_await keeper->warm(attempts)) {
-        failed.push_back(std::move(alias));
+    {
+        stop_signals signals(executor);
+        auto first = co_await (keeper->warm(attempts) || signals.next());
+        if (const auto* number = std::get_if<int>(&first)) {
+            out.signal = *number;
+            core::log::info("{}: stopping", name_of_signal(out.signal));
+        } else {
+            std::ranges::move(std::get<0>(first), std::back_inserter(out.failed));
+        }
     }
     keeper->close();
-    background.close();
-    co_await background.drained();
-    co_return failed;
+    for (core::gate* one : {&work, &background}) {
+        one->close();
+        co_await one->drained();
+    }
+    co_return out;
 }
 
 /// The launcher that an oci backend works through, of a state directory that no service uses.
@@ -101,18 +121,18 @@ result<oci_half> open_oci(const settings& config) {
     return oci_half{std::move(*state), std::move(*socket)};
 }
 
-task<result<std::vector<std::string>>> live_oci(const settings& config, oci_half& parts,
-                                                core::gate& background) {
+task<outcome> live_oci(const settings& config, oci_half& parts, core::gate& background) {
     const auto executor = co_await asio::this_coro::executor;
     const auto launcher = launcher::create_client(executor, std::move(parts.socket));
-    auto failed = co_await make_ready(
+    co_await sandboxes::oci::remove_cut_off_builds(launcher);
+    auto out = co_await make_ready(
         config, create_oci_images(parts.state->uuid(), executor, background, launcher), executor, background);
     co_await launcher->close();
-    co_return failed;
+    co_return out;
 }
 
-task<result<std::vector<std::string>>> live(const settings& config, backend_choice backend, oci_half& oci,
-                                            core::gate& background) {
+task<result<outcome>> live(const settings& config, backend_choice backend, oci_half& oci,
+                           core::gate& background) {
     const auto executor = co_await asio::this_coro::executor;
     if (!backend.daemon) {
         co_return co_await live_oci(config, oci, background);
@@ -124,16 +144,21 @@ task<result<std::vector<std::string>>> live(const settings& config, backend_choi
     co_return co_await make_ready(config, std::move(*source), executor, background);
 }
 
-int tell(const result<std::vector<std::string>>& failed) {
-    if (!failed) {
-        cli::complain(failed.error().message);
+int tell(const result<outcome>& ended) {
+    if (!ended) {
+        cli::complain(ended.error().message);
         return cli::exit_not_prepared;
     }
-    if (failed->empty()) {
+    if (ended->signal != 0) {
+        cli::complain(std::string(name_of_signal(ended->signal)) +
+                      " came before all runtimes were ready. What is ready stays.");
+        return cli::exit_by_signal + ended->signal;
+    }
+    if (ended->failed.empty()) {
         return EXIT_SUCCESS;
     }
     std::string names;
-    for (const auto& one : *failed) {
+    for (const auto& one : ended->failed) {
         names += (names.empty() ? "" : ", ") + one;
     }
     cli::complain("Not prepared: " + names +
@@ -163,17 +188,17 @@ int prepare(const settings& config) {
     }
     asio::io_context context(1);
     core::gate background;
-    result<std::vector<std::string>> failed = error{errc::internal, "prepare did not end"};
+    result<outcome> ended = error{errc::internal, "prepare did not end"};
     asio::co_spawn(asio::make_strand(context), live(config, std::move(*backend), oci, background),
-                   [&](const std::exception_ptr& thrown, result<std::vector<std::string>> answer) {
+                   [&](const std::exception_ptr& thrown, result<outcome> answer) {
                        if (thrown) {
                            std::rethrow_exception(thrown);
                        }
-                       failed = std::move(answer);
+                       ended = std::move(answer);
                        context.stop();
                    });
     context.run();
-    return tell(failed);
+    return tell(ended);
 }
 
 } // namespace sandboxd::app

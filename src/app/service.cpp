@@ -124,7 +124,7 @@ private:
     /// What ends the service: a signal's name, or the program it is a part of.
     task<std::string> next_stop(std::optional<stop_signals>& signals) {
         if (signals) {
-            co_return co_await signals->next();
+            co_return name_of_signal(co_await signals->next());
         }
         co_await told_->wait();
         co_return std::string("told to stop");
@@ -199,7 +199,7 @@ private:
     std::shared_ptr<images::keeper> make_keeper(std::shared_ptr<images::image_source> source) {
         images::keeper_options options;
         options.executor = context_.get_executor();
-        options.background = &background_;
+        options.background = &image_work_;
         options.source = std::move(source);
         options.allowed = allowed_images(config_);
         options.clock = clock_;
@@ -277,6 +277,8 @@ private:
         server_.reset();
         sessions_.reset();
         builder_.reset();
+        image_work_.close();
+        co_await image_work_.drained(); // what was cut off leaves its clearing up to the background
         background_.close();
         co_await background_.drained();
         if (launcher_) {
@@ -300,6 +302,7 @@ private:
     auth::token_authority authority_;
     std::shared_ptr<core::clock> clock_;
     core::gate background_; ///< what goes on in the agents' links
+    core::gate image_work_; ///< pulls and builds
     std::unique_ptr<store::session_store> store_;
     std::shared_ptr<launcher::client> launcher_;
     std::shared_ptr<images::keeper> keeper_;

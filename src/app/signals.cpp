@@ -10,9 +10,12 @@ namespace asio = boost::asio;
 
 stop_signals::stop_signals(const asio::any_io_executor& executor) : caught_(executor, SIGTERM, SIGINT) {}
 
-task<std::string> stop_signals::next() {
-    const int number = co_await caught_.async_wait(asio::use_awaitable);
-    co_return number == SIGTERM ? "SIGTERM" : "SIGINT";
+task<int> stop_signals::next() {
+    co_return co_await caught_.async_wait(asio::use_awaitable);
+}
+
+const char* name_of_signal(int number) noexcept {
+    return number == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 
 void ignore_broken_pipes() {

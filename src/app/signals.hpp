@@ -16,12 +16,15 @@ class stop_signals {
 public:
     explicit stop_signals(const boost::asio::any_io_executor& executor);
 
-    /// The name of the next one.
-    [[nodiscard]] task<std::string> next();
+    /// The number of the next one.
+    [[nodiscard]] task<int> next();
 
 private:
     boost::asio::signal_set caught_;
 };
+
+/// "SIGTERM" or "SIGINT"
+[[nodiscard]] const char* name_of_signal(int number) noexcept;
 
 /// A write to a client that has left must be an error, not the end of the program.
 void ignore_broken_pipes();

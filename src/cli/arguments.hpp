@@ -41,6 +41,8 @@ inline constexpr int exit_settings = 1;
 /// `prepare` has other ones (contract N10.1).
 inline constexpr int exit_prepare_settings = 2;
 inline constexpr int exit_not_prepared = 1;
+/// Plus the number of the signal that has ended the program's work.
+inline constexpr int exit_by_signal = 128;
 
 /// Reads `sandboxd [serve|config|prepare] [--config FILE] [--listen HOST:PORT] [--backend NAME] [--help]
 /// [--version]`, without the program's name. Options may stand before or after the command, as `--name VALUE`

@@ -71,7 +71,7 @@ int perform(asio::io_context& context, const service& of, const client_call& cal
     asio::co_spawn(of.http->strand(), dispatch(of, call),
                    asio::bind_cancellation_slot(cancel.slot(), std::move(done)));
     context.run();
-    return caught != 0 && status == EXIT_FAILURE ? 128 + caught : status;
+    return caught != 0 && status == EXIT_FAILURE ? exit_by_signal + caught : status;
 }
 
 } // namespace

@@ -36,7 +36,8 @@ Settings are SANDBOXD_* variables; the environment wins over the file, options w
 SANDBOXD_TOKEN or SANDBOXD_TOKEN_FILE is required. docs/configuration.md lists them all.
 
 Exit status: 0 stopped as told, 1 a setting is wrong or the service could not start, 2 the command line is wrong.
-Of prepare: 0 all images are ready, 1 some are not, 2 a setting or the command line is wrong.
+Of prepare: 0 all images are ready, 1 some are not, 2 a setting or the command line is wrong,
+128 and the number for a signal.
 )";
 }
 

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -104,6 +106,48 @@ def test_a_service_killed_while_it_builds_leaves_no_half_image(services, images)
     assert stored(service) == []
     with service.open(runtime="made") as session:
         assert session.sh("ls /etc/slow") == "/etc/slow\n"
+
+
+def prepare(service, **changed):
+    """`sandboxd prepare` with the settings of a service that does not run."""
+    return subprocess.Popen([service.program, "--backend", "oci", "prepare"], env={**service.environment(), **changed},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def builds_under_way(service):
+    return list((service.state / "oci").glob("build-*/state.json"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_prepare_that_is_told_to_stop_leaves_no_build(services, images, number):
+    service = services(prewarm=False, runtimes=runtimes(images, made={
+        "base_image": f"dir:{images.box}", "setup_commands": ["sleep 1000"]}))
+    service.terminate()
+    child = prepare(service)
+    until(lambda: builds_under_way(service), what="the sandbox of the build")
+    child.send_signal(number)
+    _, said = child.communicate(timeout=120)
+    assert child.returncode == 128 + number
+    assert f"{number.name} came before all runtimes were ready" in said.splitlines()[-1]
+    assert not any((service.state / "oci").iterdir()) and stored(service) == []
+
+
+def test_a_prepare_that_is_killed_leaves_its_build_to_the_next(services, images):
+    service = services(prewarm=False, runtimes=runtimes(images, made={
+        "base_image": f"dir:{images.box}", "setup_commands": ["sleep 1000"]}))
+    service.terminate()
+    child = prepare(service)
+    until(lambda: builds_under_way(service), what="the sandbox of the build")
+    child.kill()
+    child.communicate(timeout=60)
+
+    def done():  # the launcher of the killed one may not have left yet
+        next_one = prepare(service, SANDBOXD_RUNTIMES=runtimes(images))
+        next_one.communicate(timeout=120)
+        return next_one.returncode == 0
+
+    until(done, what="the next prepare")
+    assert not any((service.state / "oci").iterdir())
 
 
 def test_host_is_no_base_image(services, images):

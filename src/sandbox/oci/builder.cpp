@@ -224,23 +224,6 @@ private:
 
 } // namespace
 
-namespace {
-
-/// Builds that a crash has cut off. None of this service's own can run yet.
-task<void> remove_builds(std::shared_ptr<launcher::client> launcher) {
-    const auto slots = co_await launcher->list();
-    if (!slots) {
-        co_return;
-    }
-    for (const auto& slot : *slots) {
-        if (slot.starts_with(build_slot_prefix)) {
-            static_cast<void>(co_await launcher->remove(slot));
-        }
-    }
-}
-
-} // namespace
-
 task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options options) {
     auto features = co_await options.launcher->probe();
     if (!features) {
@@ -249,7 +232,7 @@ task<result<std::shared_ptr<sandbox_builder>>> create_builder(builder_options op
     if (features->fatal) {
         co_return error{errc::start_failed, *features->fatal};
     }
-    co_await remove_builds(options.launcher);
+    co_await remove_cut_off_builds(options.launcher);
     std::shared_ptr<sandbox_builder> made =
         std::make_shared<oci_builder>(std::move(options), std::move(features->notes));
     co_return made;

@@ -1,5 +1,6 @@
 #include "sandbox/oci/image_build.hpp"
 
+#include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "launcher/cgroups.hpp"
@@ -15,6 +16,7 @@ using namespace std::chrono_literals;
 using kind = images::step::kind;
 
 constexpr auto start_limit = 60s;
+constexpr int removals = 4;        ///< tries, each of half a minute
 constexpr auto step_limit = 30min; ///< the keeper's own limit of a whole build comes first
 constexpr auto keep_limit = 10min;
 constexpr std::size_t most_output = 64 * 1024 * 1024;
@@ -23,12 +25,24 @@ constexpr std::size_t shown_bytes = 2000;
 constexpr std::uint64_t most_processes = 8192;
 constexpr const char* build_runtime = "runc";
 
+/// The build may have been cut off in the middle of its start, which has the slot until it ends: together the
+/// tries wait longer than that.
 task<void> remove_slot(std::shared_ptr<launcher::client> launcher, std::string slot,
                        std::shared_ptr<sandbox> box) {
     if (box) {
         co_await box->stop(true);
     }
-    static_cast<void>(co_await launcher->remove(std::move(slot)));
+    for (int left = removals; left > 0; --left) {
+        const auto done = co_await launcher->remove(slot);
+        if (done) {
+            co_return;
+        }
+        if (done.error().code != errc::timeout || left == 1) {
+            core::log::error("what is left of a build, {}, is not removed before the next start: {}", slot,
+                             done.error().message);
+            co_return;
+        }
+    }
 }
 
 bool is_name(char c, bool first) {

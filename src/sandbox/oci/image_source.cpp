@@ -121,4 +121,19 @@ std::shared_ptr<images::image_source> create_image_source(image_source_options o
     return std::make_shared<oci_image_source>(std::move(options));
 }
 
+task<void> remove_cut_off_builds(std::shared_ptr<launcher::client> launcher) {
+    const auto slots = co_await launcher->list();
+    if (!slots) {
+        co_return;
+    }
+    for (const auto& slot : *slots) {
+        if (!slot.starts_with(build_slot_prefix)) {
+            continue;
+        }
+        if (const auto done = co_await launcher->remove(slot); !done) {
+            core::log::warning("a build that was cut off is not removed: {}", done.error().message);
+        }
+    }
+}
+
 } // namespace sandboxd::sandboxes::oci

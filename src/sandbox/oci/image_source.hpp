@@ -30,7 +30,10 @@ struct image_source_options {
 /// becomes the image (design.md, "The oci backend").
 [[nodiscard]] std::shared_ptr<images::image_source> create_image_source(image_source_options options);
 
-/// Slots that hold a build begin so; what a crash has left of one is removed at the next start.
+/// Removes what is left of builds whose process was killed. Before the first build in this state directory.
+[[nodiscard]] task<void> remove_cut_off_builds(std::shared_ptr<launcher::client> launcher);
+
+/// Slots that hold a build begin so.
 inline constexpr std::string_view build_slot_prefix = "build-";
 
 } // namespace sandboxd::sandboxes::oci
