@@ -1,14 +1,20 @@
 #include "hostfs/in_memory.hpp"
 
+#include "hostfs/blocking/files.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <fcntl.h>
 #include <functional>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <string_view>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,13 +34,18 @@ constexpr std::int64_t lately = 60;             // s
 constexpr unsigned long xfs_magic = 0x58465342; // not in linux/magic.h
 constexpr unsigned long zfs_magic = 0x2fc12fc1;
 
-constexpr std::uint64_t beneath =
-    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+constexpr std::uint64_t no_links = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+constexpr std::uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_XDEV | no_links;
 
-/// The root that was learnt last, by its hash, and its device where that is local, else 0.
-std::atomic<std::uint64_t> known_root{0};
-std::atomic<std::uint64_t> local_device{0};
-std::atomic<bool> no_disk{false}; ///< it is a tmpfs
+/// The root that was learnt last.
+struct known_root {
+    std::string name;          ///< as configured
+    std::string free_of_links; ///< the same directory
+    std::uint64_t device = 0;  ///< 0 unless it is local
+    bool no_disk = false;      ///< it is a tmpfs
+};
+std::shared_mutex known_guard;
+known_root known;
 
 /// Directories listed lately: the upper bits of the key, and the second in the lower ones.
 constexpr int second_bits = 24;
@@ -65,52 +76,71 @@ bool is_local(unsigned long magic) noexcept {
 
 core::unique_fd open_cached(int directory, const char* path, std::uint64_t resolve) noexcept {
     struct open_how how{};
-    how.flags = O_PATH | O_CLOEXEC | (resolve != 0 ? O_NOFOLLOW : 0);
+    how.flags = O_PATH | O_CLOEXEC;
     how.resolve = resolve | RESOLVE_CACHED;
     return core::unique_fd(static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how)));
 }
 
 /// Without asking a server for anything newer.
 bool examine(const core::unique_fd& handle, struct statx& out) noexcept {
-    return handle && ::statx(handle.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-                             STATX_TYPE | STATX_SIZE | STATX_INO, &out) == 0;
+    return handle &&
+           ::statx(handle.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &out) == 0;
 }
 
 std::uint64_t device_of(const struct statx& about) noexcept {
     return makedev(about.stx_dev_major, about.stx_dev_minor);
 }
 
-core::unique_fd workspace_of(const std::string& root, const std::string& id) {
-    const auto all = open_cached(AT_FDCWD, root.c_str(), 0);
-    if (!all || id.empty() || id.front() == '.' || id.find('/') != std::string::npos) {
-        return {};
+/// Where a workspace is and on what device; nothing for a root that isn't known, or is not local.
+struct place {
+    std::string path;
+    std::uint64_t device = 0;
+    bool no_disk = false;
+};
+
+std::optional<place> place_of(const std::string& root, const std::string& id) {
+    if (!is_plain_name(id)) {
+        return std::nullopt;
     }
-    return open_cached(all.get(), (id + "/workspace").c_str(), RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    const std::shared_lock reading(known_guard);
+    if (known.device == 0 || known.name != root) {
+        return std::nullopt;
+    }
+    return place{known.free_of_links + "/" + id + "/workspace", known.device, known.no_disk};
 }
 
 } // namespace
 
 std::optional<cached_node> cached_node::find(const std::string& root, const std::string& id,
                                              const std::string& relative) {
-    const auto device = local_device.load();
-    if (device == 0 || known_root.load() != hash_of(root)) {
-        return std::nullopt;
-    }
-    const auto top = workspace_of(root, id);
-    struct statx about{};
-    if (!examine(top, about) || device_of(about) != device || !S_ISDIR(about.stx_mode)) {
+    const auto where = place_of(root, id);
+    if (!where) {
         return std::nullopt;
     }
     cached_node out;
-    out.handle_ = open_cached(top.get(), relative.empty() ? "." : relative.c_str(), beneath);
-    if (!examine(out.handle_, about) || device_of(about) != device ||
+    out.handle_ = open_cached(AT_FDCWD, where->path.c_str(), no_links);
+    if (out.handle_ && !relative.empty()) {
+        out.handle_ = open_cached(out.handle_.get(), relative.c_str(), beneath);
+    }
+    // Nothing below the workspace is on another device, so this is the workspace's own too.
+    struct statx about{};
+    if (!examine(out.handle_, about) || device_of(about) != where->device ||
         (!S_ISDIR(about.stx_mode) && !S_ISREG(about.stx_mode))) {
         return std::nullopt;
     }
     out.directory_ = S_ISDIR(about.stx_mode);
+    out.no_disk_ = where->no_disk;
     out.size_ = about.stx_size;
     out.key_ = key_of(root, id, relative);
     return out;
+}
+
+file_entry cached_node::entry(const native_path& path) const {
+    return blocking::entry_of(path, directory_, size_);
+}
+
+native_result<std::vector<file_entry>> cached_node::entries(const native_path& path) const {
+    return blocking::list_opened(handle_.get(), path, blocking::time_limit::max());
 }
 
 std::optional<std::string> cached_node::content(std::uint64_t max_bytes) const {
@@ -126,7 +156,7 @@ std::optional<std::string> cached_node::content(std::uint64_t max_bytes) const {
     std::string all(size_ + 1, '\0'); // one byte more than there should be, to see the end
     struct iovec where{.iov_base = all.data(), .iov_len = all.size()};
     auto got = ::preadv2(file.get(), &where, 1, 0, RWF_NOWAIT);
-    if (got < 0 && errno == EOPNOTSUPP && no_disk.load()) {
+    if (got < 0 && errno == EOPNOTSUPP && no_disk_) {
         got = ::preadv2(file.get(), &where, 1, 0, 0); // tmpfs has no such flag, and nothing to wait for
     }
     if (got < 0 || std::cmp_not_equal(got, size_)) {
@@ -148,18 +178,24 @@ bool cached_node::listed_lately() const noexcept {
 namespace blocking {
 
 void learn_file_system(const std::string& root) {
-    const auto name = hash_of(root);
-    if (known_root.load() == name) {
-        return;
+    {
+        const std::shared_lock reading(known_guard);
+        if (known.name == root) {
+            return;
+        }
     }
+    known_root found{.name = root, .free_of_links = {}, .device = 0, .no_disk = false};
+    const std::unique_ptr<char, void (*)(void*)> real(::realpath(root.c_str(), nullptr), &std::free);
     struct stat about{};
     struct statfs kind{};
-    const bool seen = ::stat(root.c_str(), &about) == 0 && ::statfs(root.c_str(), &kind) == 0;
-    const bool local = seen && is_local(static_cast<unsigned long>(kind.f_type));
-    local_device = 0; // never the one root with the other's device
-    known_root = name;
-    no_disk = local && kind.f_type == TMPFS_MAGIC;
-    local_device = local ? static_cast<std::uint64_t>(about.st_dev) : 0;
+    if (real && ::stat(real.get(), &about) == 0 && ::statfs(real.get(), &kind) == 0 &&
+        is_local(static_cast<unsigned long>(kind.f_type))) {
+        found.free_of_links = real.get();
+        found.device = about.st_dev;
+        found.no_disk = kind.f_type == TMPFS_MAGIC;
+    }
+    const std::unique_lock writing(known_guard);
+    known = std::move(found);
 }
 
 void note_listed(const std::string& root, const std::string& id, const std::string& relative) noexcept {

@@ -1,10 +1,14 @@
 #pragma once
 
 #include "core/fd.hpp"
+#include "hostfs/outcome.hpp"
+#include "hostfs/paths.hpp"
+#include "sandboxd/sandbox.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sandboxd::hostfs {
 
@@ -21,6 +25,10 @@ public:
 
     [[nodiscard]] bool is_directory() const noexcept { return directory_; }
 
+    /// As blocking::stat() and blocking::list() of what was found.
+    [[nodiscard]] file_entry entry(const native_path& path) const;
+    [[nodiscard]] native_result<std::vector<file_entry>> entries(const native_path& path) const;
+
     /// The whole of a small regular file; nothing when a part of it is not in memory, it has more than
     /// `max_bytes`, or it is changing.
     [[nodiscard]] std::optional<std::string> content(std::uint64_t max_bytes) const;
@@ -35,6 +43,7 @@ private:
     std::uint64_t size_ = 0;
     std::uint64_t key_ = 0; ///< of root, id and path
     bool directory_ = false;
+    bool no_disk_ = false; ///< on a tmpfs
 };
 
 namespace blocking {

@@ -102,17 +102,24 @@ std::optional<native_outcome> at_once(const native_job& job) {
         return std::nullopt;
     }
     const auto found = hostfs::cached_node::find(job.root, job.of->record.id, job.path.relative);
-    if (!found || (job.op == native_op::list && !found->listed_lately())) {
+    if (!found) {
         return std::nullopt;
     }
-    if (job.op != native_op::read) {
-        return perform(job);
-    }
-    auto content = found->content(job.max_bytes);
-    if (!content) {
+    switch (job.op) {
+    case native_op::read:
+        if (auto content = found->content(job.max_bytes)) {
+            return as_outcome<std::string>(std::move(*content));
+        }
+        return std::nullopt;
+    case native_op::stat:
+        return as_outcome<file_entry>(found->entry(job.path));
+    case native_op::list:
+        return found->listed_lately() ? std::optional(as_outcome(found->entries(job.path))) : std::nullopt;
+    case native_op::realpath:
+        return as_outcome<std::string>(job.path.normalized);
+    default:
         return std::nullopt;
     }
-    return native_outcome(native_answer{.text = std::move(*content), .entries = {}});
 }
 
 native_outcome perform_and_note(const native_job& job) {

@@ -1,8 +1,11 @@
 #include "hostfs/in_memory.hpp"
 #include "fixture.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
+#include <sys/mount.h>
+#include <tuple>
 
 namespace hostfs_tests {
 
@@ -17,6 +20,14 @@ struct memory_fixture : workspace_fixture {
         return cached_node::find(root, "s", relative);
     }
 };
+
+auto fields(const file_entry& one) {
+    return std::tie(one.name, one.path, one.is_dir, one.size);
+}
+
+bool same(const file_entry& one, const file_entry& other) {
+    return fields(one) == fields(other);
+}
 
 } // namespace
 
@@ -39,6 +50,50 @@ BOOST_AUTO_TEST_CASE(files_and_directories_are_found) {
     BOOST_TEST(!find("d/f").value().is_directory());
     BOOST_TEST(find("d/f").value().content(100).value() == "content");
     BOOST_TEST(!find("d/e").value().content(100).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(entries_are_those_a_worker_gives) {
+    blocking::learn_file_system(root);
+    put(work("d/another"), "");
+    const auto in = blocking::workspace::open(root, "s").value();
+    for (const char* const given : {"/workspace", "/workspace/d", "/workspace/d/f", "/workspace/d/e", "/workspace/d/"}) {
+        BOOST_TEST_INFO(given);
+        const auto path = parse_native(given, "/workspace").value();
+        const auto found = find(path.relative).value();
+        BOOST_TEST(same(found.entry(path), blocking::stat(in, path).value()));
+        const auto theirs = blocking::list(in, path, blocking::time_limit::max());
+        const auto ours = found.entries(path);
+        BOOST_TEST(ours.has_value() == theirs.has_value());
+        BOOST_TEST(
+            (ours ? std::ranges::equal(*ours, *theirs, same) : ours.error().why == theirs.error().why));
+    }
+    const auto path = parse_native("/workspace/d", "/workspace").value();
+    const auto rows = find("d").value().entries(path).value();
+    BOOST_REQUIRE(rows.size() == 3U);
+    BOOST_TEST(rows.at(0).path == "/workspace/d/another");
+    BOOST_TEST(rows.at(2).size.value() == 7U);
+}
+
+BOOST_AUTO_TEST_CASE(a_root_reached_through_a_link) {
+    const auto link = root + "-link";
+    fs::create_directory_symlink(root, link);
+    blocking::learn_file_system(link);
+    BOOST_TEST(cached_node::find(link, "s", "d/f").value().content(100).value() == "content");
+    BOOST_TEST(!find("d/f").has_value()); // known by the other name
+    fs::remove(link);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_mounted_elsewhere_is_left_to_a_worker) {
+    if (::geteuid() != 0) {
+        BOOST_TEST_MESSAGE("only root can mount");
+        return;
+    }
+    BOOST_REQUIRE(::mount("none", work("d/e").c_str(), "tmpfs", 0, nullptr) == 0);
+    blocking::learn_file_system(root);
+    const bool inside = find("d/e").has_value();
+    ::umount2(work("d/e").c_str(), MNT_DETACH);
+    BOOST_TEST(!inside);
+    BOOST_TEST(find("d/e").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(limits_of_a_content) {

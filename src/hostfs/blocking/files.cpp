@@ -112,10 +112,16 @@ native_result<void> write(const workspace& in, const native_path& path, std::str
     return {};
 }
 
+file_entry entry_of(const native_path& path, bool is_directory, std::uint64_t size) {
+    return {.name = name_of(path),
+            .path = path.given,
+            .is_dir = is_directory,
+            .size = is_directory ? std::nullopt : std::optional(size)};
+}
+
 native_result<file_entry> stat(const workspace& in, const native_path& path) {
-    file_entry out{.name = name_of(path), .path = path.given, .is_dir = true, .size = std::nullopt};
     if (path.relative.empty()) {
-        return out;
+        return entry_of(path, true, 0);
     }
     const auto found = in.find(path.relative);
     if (!found) {
@@ -124,11 +130,7 @@ native_result<file_entry> stat(const workspace& in, const native_path& path) {
     if (!found->is_file() && !found->is_directory()) {
         return failure(os_code(EOPNOTSUPP), path);
     }
-    out.is_dir = found->is_directory();
-    if (!out.is_dir) {
-        out.size = static_cast<std::uint64_t>(found->about.st_size);
-    }
-    return out;
+    return entry_of(path, found->is_directory(), static_cast<std::uint64_t>(found->about.st_size));
 }
 
 native_result<std::vector<file_entry>> list(const workspace& in, const native_path& path, time_limit until) {
@@ -136,7 +138,11 @@ native_result<std::vector<file_entry>> list(const workspace& in, const native_pa
     if (!found) {
         return failure(found.error(), path);
     }
-    const auto directory = open_directory(*found);
+    return list_opened(found->handle.get(), path, until);
+}
+
+native_result<std::vector<file_entry>> list_opened(int handle, const native_path& path, time_limit until) {
+    const auto directory = open_directory(handle);
     if (!directory) {
         return failure(directory.error(), path);
     }

@@ -25,9 +25,14 @@ inline constexpr std::size_t most_listed_bytes = std::size_t{32} * 1024 * 1024;
                                         std::string_view content, time_limit until);
 /// N5.3. `size` is absent for a directory.
 [[nodiscard]] native_result<file_entry> stat(const workspace& in, const native_path& path);
+/// N5.3 of what is there.
+[[nodiscard]] file_entry entry_of(const native_path& path, bool is_directory, std::uint64_t size);
 /// N5.4: all entries by name, or a refusal when one is neither file nor directory, or its name not UTF-8.
 [[nodiscard]] native_result<std::vector<file_entry>> list(const workspace& in, const native_path& path,
                                                           time_limit until);
+/// The same of a directory that has been found, by a handle (O_PATH) to it.
+[[nodiscard]] native_result<std::vector<file_entry>> list_opened(int handle, const native_path& path,
+                                                                 time_limit until);
 /// N5.5.
 [[nodiscard]] native_result<std::string> realpath(const workspace& in, const native_path& path);
 /// N5.6.

@@ -197,11 +197,11 @@ os_result<core::unique_fd> open_file(const node& found) {
 }
 
 os_result<core::unique_fd> open_directory(const node& found) {
-    if (!found.is_directory()) {
-        return os_code(ENOTDIR);
-    }
-    core::unique_fd directory(
-        ::openat(found.handle.get(), ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return found.is_directory() ? open_directory(found.handle.get()) : os_code(ENOTDIR);
+}
+
+os_result<core::unique_fd> open_directory(int handle) {
+    core::unique_fd directory(::openat(handle, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory) {
         return os_code(errno);
     }

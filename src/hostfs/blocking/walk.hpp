@@ -74,5 +74,6 @@ private:
 /// files.
 [[nodiscard]] os_result<core::unique_fd> open_file(const node& found);
 [[nodiscard]] os_result<core::unique_fd> open_directory(const node& found);
+[[nodiscard]] os_result<core::unique_fd> open_directory(int handle);
 
 } // namespace sandboxd::hostfs::blocking
