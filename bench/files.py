@@ -40,11 +40,12 @@ def small(service, session, table, quick):
     for what in requests.values():
         load(service, what, 1, 0.1)
     seen = in_turns(4 if quick else 10, floor=lambda: floor_p50(session, 0.3),
-                    bare=lambda: floor(session, "--write", "bare.txt", 0.2)["p50_us"] / 1000,
                     **{name: lambda what=what: p50(service, what, 0.2) for name, what in requests.items()})
     target = max(0.4, 0.4 * seen["floor"])
     table.add("a spawn, the floor of this table's targets, p50", "ms", None, floor=seen["floor"])
-    table.add("a write and a rename by a bare program, p50", "ms", None, floor=seen["bare"])
+    # Not in turn with the others: ext4 passes over what was deleted within a minute, so each write makes the next dearer.
+    table.add("a write and a rename by a bare program, p50", "ms", None,
+              floor=floor(session, "--write", "bare.txt", 0.4)["p50_us"] / 1000)
     for name in requests:
         table.add(f"{name}, 4 KiB, p50", "ms", seen[name],
                   targets=[below(target, "ms", "" if target == 0.4 else " (0.4 x a spawn)")])
