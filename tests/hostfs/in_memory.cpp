@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(entries_are_those_a_worker_gives) {
     blocking::learn_file_system(root);
     put(work("d/another"), "");
     const auto in = blocking::workspace::open(root, "s").value();
-    for (const char* const given : {"/workspace", "/workspace/d", "/workspace/d/f", "/workspace/d/e", "/workspace/d/"}) {
+    for (const char* const given :
+         {"/workspace", "/workspace/d", "/workspace/d/f", "/workspace/d/e", "/workspace/d/"}) {
         BOOST_TEST_INFO(given);
         const auto path = parse_native(given, "/workspace").value();
         const auto found = find(path.relative).value();
