@@ -118,6 +118,27 @@ cgroup_layout read_cgroup_layout() {
     return text ? parse_cgroup_layout(*text) : cgroup_layout{};
 }
 
+std::string own_cgroup_directory(const cgroup_layout& layout, std::string_view proc_cgroup) {
+    std::string found;
+    for (const auto line :
+         split(proc_cgroup, '\n')) { // number:controllers:path, where a path may hold anything
+        const auto first = line.find(':');
+        const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
+        if (second == std::string_view::npos) {
+            continue;
+        }
+        const auto names = line.substr(first + 1, second - first - 1);
+        const auto path = line.substr(second + 1);
+        if (names.empty() && !layout.unified.empty()) {
+            return layout.unified + std::string(path);
+        }
+        if (found.empty() && !names.empty() && !layout.is_unified()) {
+            found = layout.directory(split(names, ',').front(), path);
+        }
+    }
+    return found;
+}
+
 std::string cgroup_path(std::string_view service_uuid, std::string_view slot) {
     std::string path = "/sandboxd/" + std::string(service_uuid.substr(0, service_uuid.find('-')));
     if (!slot.empty()) {

@@ -34,6 +34,10 @@ struct cgroup_layout {
 /// Of this process's mount namespace.
 [[nodiscard]] cgroup_layout read_cgroup_layout();
 
+/// The directory of the process whose /proc/PID/cgroup this is, in one hierarchy: version 2 where there is
+/// one. Empty when nothing in it is mounted.
+[[nodiscard]] std::string own_cgroup_directory(const cgroup_layout& layout, std::string_view proc_cgroup);
+
 /// "/sandboxd/<first part of the service's UUID>/<slot>"; without a slot, the directory above.
 [[nodiscard]] std::string cgroup_path(std::string_view service_uuid, std::string_view slot = {});
 

@@ -68,6 +68,21 @@ BOOST_AUTO_TEST_CASE(version_2_alone_and_beside_a_named_hierarchy) {
     BOOST_TEST(nothing.directories("/x").empty());
 }
 
+BOOST_AUTO_TEST_CASE(where_a_process_is) {
+    const auto hybrid = parse_cgroup_layout(version_1);
+    BOOST_TEST(own_cgroup_directory(hybrid, "9:pids:/a\n4:cpu,cpuacct:/b\n1:name=systemd:/c\n0::/d:e\n") ==
+               "/sys/fs/cgroup/unified/d:e");
+    auto old = hybrid;
+    old.unified.clear();
+    BOOST_TEST(own_cgroup_directory(old, "broken\n7:rdma:/x\n4:cpu,cpuacct:/b\n9:pids:/a\n0::/d\n") ==
+               "/sys/fs/cgroup/cpu,cpuacct/b");
+    cgroup_layout unified;
+    unified.unified = "/sys/fs/cgroup";
+    BOOST_TEST(own_cgroup_directory(unified, "1:name=systemd:/c\n0::/\n") == "/sys/fs/cgroup/");
+    BOOST_TEST(own_cgroup_directory(unified, "").empty());
+    BOOST_TEST(own_cgroup_directory({}, "9:pids:/a\n0::/d\n").empty());
+}
+
 BOOST_AUTO_TEST_CASE(the_path_of_a_slot) {
     BOOST_TEST(cgroup_path("12345678-9abc-def0", "slot") == "/sandboxd/12345678/slot");
     BOOST_TEST(cgroup_path("12345678-9abc-def0") == "/sandboxd/12345678");

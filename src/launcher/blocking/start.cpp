@@ -1,3 +1,4 @@
+#include "launcher/blocking/cgroup_lock.hpp"
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
 #include "launcher/blocking/host.hpp"
@@ -208,6 +209,7 @@ private:
         auto done = blocking::call_runtime(context_, runtime_, request_, area_.directory, listener->get(),
                                            slot_.lock.get(), until_);
         runtime_time_ = std::chrono::steady_clock::now() - before;
+        moves_.release();
         return done;
     }
 
@@ -259,6 +261,7 @@ private:
     }
 
     const worker_context& context_;
+    cgroup_lock moves_{context_.cgroups}; ///< from here to the end of the runtime
     const oci_runtime& runtime_;
     const start_sandbox& request_;
     const slot_directory& slot_;
