@@ -134,6 +134,24 @@ BOOST_AUTO_TEST_CASE(a_daemon_that_cannot_give_many_open_files_is_asked_for_fewe
     BOOST_TEST(daemon->created.back().ulimits[0].hard == 16'384);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_daemon_cannot_give_is_left_out_for_all_who_open_at_once) {
+    daemon->gives_scores = false;
+    daemon->most_open_files = 65'536;
+    daemon->starts_that_meet = 3;
+    int opened = 0;
+    for (int i = 0; i < 3; ++i) {
+        core::spawn(context.get_executor(), "open", background, open_one(builder, spec(), &opened));
+    }
+    until([&] { return daemon->starts_that_meet == 0; });
+    settle(100ms);
+    BOOST_TEST(opened == 3);
+    for (const auto& [id, one] : daemon->containers) {
+        BOOST_TEST(!one.spec.oom_score_adj.has_value());
+        BOOST_TEST(one.spec.ulimits[0].hard == 65'536);
+    }
+    BOOST_TEST(daemon->containers.size() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_given_up_create_has_made_is_removed) {
     auto late = docker::no_answer(errc::timeout, "cannot create the container: no answer in time", true);
     BOOST_TEST_REQUIRE(open(spec()).has_value());

@@ -114,6 +114,22 @@ task<answer<outcome>> fake_daemon::start(std::string id, milliseconds) {
         start_errors.pop_front();
         co_return failed;
     }
+    if (starts_that_meet > 0) {
+        if (--starts_that_meet == 0) {
+            all_have_come_.set();
+        }
+        co_await all_have_come_.wait();
+    }
+    const auto& asked = containers.at(id).spec;
+    if (asked.oom_score_adj && !gives_scores) {
+        co_return daemon_says(400, "runc create failed: unable to start container process: can't get final "
+                                   "child's PID from pipe: EOF: unknown");
+    }
+    for (const auto& one : asked.ulimits) {
+        if (one.hard > most_open_files) {
+            co_return daemon_says(400, "error setting rlimit type 7: operation not permitted: unknown");
+        }
+    }
     containers.at(id).state = "running";
     co_return outcome::done;
 }

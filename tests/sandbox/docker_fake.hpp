@@ -48,6 +48,9 @@ public:
     std::optional<docker::engine_error> pull_error;
     std::deque<docker::engine_error> build_errors; ///< of the next builds
     std::set<std::string> used;                    ///< images that can't be removed
+    bool gives_scores = true;                      ///< a start with an out-of-memory score works
+    std::int64_t most_open_files = 1 << 20;        ///< a start with more does not
+    int starts_that_meet = 0;  ///< so many of the next starts are answered when the last has come
     bool local = false;        ///< it runs on this host: what is put where a directory is bound appears there
     bool creates_late = false; ///< a create that fails has made the container all the same
 
@@ -113,6 +116,7 @@ private:
 
     boost::asio::any_io_executor executor_;
     docker::event_sink sink_;
+    core::event all_have_come_{executor_};
     int next_ = 1;
 };
 

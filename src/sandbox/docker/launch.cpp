@@ -38,6 +38,9 @@ struct order {
     std::string volume;
     bool dials = false;
     std::optional<dial_in> door; ///< open while it dials
+    // What the last attempt asked for: others may have found meanwhile that the daemon can't give it.
+    std::int64_t open_files = 0;
+    bool protects_agent = false;
 };
 
 std::string runtime_of(const sandbox_spec& spec) {
@@ -79,8 +82,8 @@ docker::container_spec settings_of(const workshop& in, const order& of) {
         place.agent_argv.insert(place.agent_argv.end(), entrypoint.begin(), entrypoint.end());
         place.agent_argv.insert(place.agent_argv.end(), {"sleep", "infinity"});
     }
-    place.open_files = in.open_files;
-    place.protect_agent = in.protect_agents;
+    place.open_files = of.open_files;
+    place.protect_agent = of.protects_agent;
     auto made = docker::container_for(of.spec, place);
     made.image = of.image.id; // the name may point elsewhere by now
     return made;
@@ -90,6 +93,8 @@ docker::container_spec settings_of(const workshop& in, const order& of) {
 task<result<std::shared_ptr<sandbox>>> start_one(std::shared_ptr<workshop> in, order& of) {
     const auto began = std::chrono::steady_clock::now();
     const auto& engine = in->options.engine;
+    of.open_files = in->open_files;
+    of.protects_agent = in->protect_agents;
     auto wanted = settings_of(*in, of);
     auto created = co_await engine->create(wanted, in->options.start_limit);
     if (!created) {
@@ -136,17 +141,21 @@ task<result<std::shared_ptr<sandbox>>> start_one(std::shared_ptr<workshop> in, o
 
 /// True when the cause of a failed start was put right.
 task<bool> put_right(std::shared_ptr<workshop> in, order& of, const error& why, unsigned filled) {
-    if (says(why.message, "rlimit") && in->open_files > least_open_files) {
-        in->open_files = std::max(least_open_files, in->open_files / 4);
-        core::log::warning("the docker daemon can't give {} open files to a sandbox: trying {}",
-                           in->open_files * 4, in->open_files.load());
+    if (says(why.message, "rlimit") && of.open_files > least_open_files) {
+        const auto fewer = std::max(least_open_files, of.open_files / 4);
+        if (auto asked = of.open_files; in->open_files.compare_exchange_strong(asked, fewer)) {
+            core::log::warning("the docker daemon can't give {} open files to a sandbox: trying {}",
+                               of.open_files, fewer);
+        }
         co_return true;
     }
     // runc's own words for a refused out-of-memory score say nothing of it.
     const bool score = says(why.message, "oom_score_adj") || says(why.message, "final child's PID");
-    if (score && in->protect_agents.exchange(false)) {
-        core::log::warning(
-            "the docker daemon can't spare agents when memory runs out: it lacks CAP_SYS_RESOURCE");
+    if (score && of.protects_agent) {
+        if (in->protect_agents.exchange(false)) {
+            core::log::warning(
+                "the docker daemon can't spare agents when memory runs out: it lacks CAP_SYS_RESOURCE");
+        }
         co_return true;
     }
     if (says(why.message, agent_program) || says(why.message, of.volume)) {
