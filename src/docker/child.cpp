@@ -24,6 +24,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t longest_complaint = 4096;
+constexpr int lifeline_of_child = STDERR_FILENO + 1;
 
 /// Attributes and file actions of one posix_spawn, freed with it.
 class spawn_plan {
@@ -138,6 +139,9 @@ void child::retire(const asio::any_io_executor& executor, std::shared_ptr<child>
     });
     state->watched.async_wait(asio::posix::stream_descriptor::wait_read, [state](boost::system::error_code) {
         state->timer.cancel();
+        if (state->process->own_group_) {
+            state->process->signal(SIGKILL); // what it has left in its group
+        }
         (void)state->process->reap();
     });
 }
@@ -156,11 +160,23 @@ result<started_program> start_program(const std::vector<std::string>& argv, bool
     core::unique_fd complaints(pipes[0]);
     const core::unique_fd errors(pipes[1]);
     (void)::fcntl(complaints.get(), F_SETFL, O_NONBLOCK);
+    core::unique_fd lifeline;
+    core::unique_fd its_end;
+    if (own_group) {
+        if (::pipe2(pipes.data(), O_CLOEXEC) != 0) {
+            return os_error("cannot make a pipe", errno);
+        }
+        its_end = core::unique_fd(pipes[0]);
+        lifeline = core::unique_fd(pipes[1]);
+    }
 
     spawn_plan plan(own_group);
     ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.get(), STDERR_FILENO);
+    if (own_group) {
+        ::posix_spawn_file_actions_adddup2(&plan.actions, its_end.get(), lifeline_of_child);
+    }
     std::vector<char*> arguments;
     for (const auto& one : argv) {
         arguments.push_back(const_cast<char*>(one.c_str()));
@@ -176,6 +192,7 @@ result<started_program> start_program(const std::vector<std::string>& argv, bool
     started_program made;
     made.process = std::make_shared<child>(pid, std::move(pidfd), std::move(complaints), own_group);
     made.socket = std::move(ours);
+    made.lifeline = std::move(lifeline);
     return made;
 }
 

@@ -50,10 +50,12 @@ private:
 struct started_program {
     core::unique_fd socket; ///< its standard input and output
     std::shared_ptr<child> process;
+    core::unique_fd lifeline; ///< of one with a group of its own: closed by us, also by our death
 };
 
 /// Starts argv[0], looked up in PATH, with our environment; `own_group` for programs that start others, which
-/// are ended with them. errc::io when it can't be started.
+/// are ended with them: its descriptor 3 is at end-of-file once `lifeline` is closed. errc::io when it can't
+/// be started.
 [[nodiscard]] result<started_program> start_program(const std::vector<std::string>& argv,
                                                     bool own_group = false);
 

@@ -18,6 +18,23 @@ namespace {
 constexpr std::chrono::milliseconds end_grace{5000};
 constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
 
+/// Runs "$@" with both streams in one, and ends it when its own input 3 ends: we are gone then, by kill -9
+/// say, and nobody would be left to end it. It waits for the program even when told to end, so that no
+/// process becomes an orphan, which nobody might reap where we are process 1.
+constexpr const char* keeper = R"sh(
+trap : TERM
+exec 2>&1 4<&0
+"$@" <&4 3<&- 4<&- &
+program=$!
+( trap - TERM; read -r nothing; kill -TERM 0 ) <&3 >/dev/null 2>&1 3<&- 4<&- &
+guard=$!
+exec 3<&- 4<&-
+while wait "$program"; status=$?; kill -0 "$program"; do :; done 2>/dev/null
+kill -KILL "$guard" 2>/dev/null
+wait "$guard" 2>/dev/null
+exit "$status"
+)sh";
+
 /// Tells the program to end when it is left before its end, however that comes.
 struct leash {
     asio::any_io_executor executor;
@@ -47,10 +64,9 @@ task<result<program_end>> run_program(std::vector<std::string> argv, std::string
                                       std::chrono::milliseconds limit) {
     const auto executor = co_await asio::this_coro::executor;
     const auto until = std::chrono::steady_clock::now() + limit;
-    // Both streams in one.
-    std::vector<std::string> with_both{"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"};
-    with_both.insert(with_both.end(), argv.begin(), argv.end());
-    auto program = start_program(with_both, true);
+    std::vector<std::string> kept{"/bin/sh", "-c", keeper, "sh"};
+    kept.insert(kept.end(), argv.begin(), argv.end());
+    auto program = start_program(kept, true);
     if (!program) {
         co_return program.error();
     }

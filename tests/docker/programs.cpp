@@ -2,17 +2,22 @@
 
 #include "docker/credential_helper.hpp"
 #include "docker/engine.hpp"
+#include "docker/program.hpp"
 #include "support/run.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace sandboxd;
 using namespace sandboxd::docker;
@@ -155,4 +160,108 @@ BOOST_FIXTURE_TEST_CASE(credential_helpers_are_asked, programs) {
     BOOST_TEST(
         ask("absent").error().message ==
         "registry credentials for ghcr.io: cannot start docker-credential-absent: No such file or directory");
+}
+
+// Programs that run to their end
+// ------------------------------------------------------------------------------------
+
+namespace {
+
+/// Starts another program, as `docker` starts its plugin, and tells both process ids.
+constexpr const char* with_a_child = R"sh(#!/bin/sh
+%s
+sh -c 'trap "" TERM; while :; do sleep 0.05; done' >/dev/null 2>&1 </dev/null &
+echo "$$ $!"
+wait
+)sh";
+
+std::string of_two(const std::string& before) {
+    std::string text = with_a_child;
+    return text.replace(text.find("%s"), 2, before);
+}
+
+bool is_there(int pid) {
+    // One that nobody has reaped yet is gone, too.
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    return !line.empty() && line.find(") Z ") == std::string::npos;
+}
+
+bool ends(const std::vector<int>& pids) {
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    while (std::chrono::steady_clock::now() < until) {
+        if (std::none_of(pids.begin(), pids.end(), is_there)) {
+            return true;
+        }
+        std::this_thread::sleep_for(20ms);
+    }
+    return false;
+}
+
+std::vector<int> pids_in(const std::string& line) {
+    std::istringstream words(line);
+    std::vector<int> out;
+    for (int pid = 0; words >> pid;) {
+        out.push_back(pid);
+    }
+    return out;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_program_gets_its_input_and_both_its_streams_are_heard, programs) {
+    std::vector<std::string> heard;
+    const auto hear = [&](const std::string& line) { heard.push_back(line); };
+    const auto script = put("one", "#!/bin/sh\ncat\necho error >&2\nexit 7\n");
+    const auto ended = test::get(context, run_program({script, "a b"}, "in\nput\n", hear, 60s));
+    BOOST_TEST(ended.value().exit_code == 7);
+    const std::vector<std::string> expected{"in", "put", "error"};
+    BOOST_TEST(heard == expected, boost::test_tools::per_element());
+    BOOST_TEST(test::get(context, run_program({put("two", "#!/bin/sh\nkill -9 $$\n")}, "", {}, 60s))
+                   .value()
+                   .exit_code == 137);
+    BOOST_TEST(test::get(context, run_program({"no-such-program"}, "", {}, 60s)).value().exit_code == 127);
+}
+
+// Contract 4.4.7: `docker` and its plugin.
+BOOST_FIXTURE_TEST_CASE(a_program_that_takes_too_long_is_ended_with_what_it_has_started, programs) {
+    for (const char* before : {":", "trap '' TERM"}) {
+        std::vector<int> started;
+        const auto script = put("two", of_two(before));
+        const auto ended = test::get(
+            context,
+            run_program({script}, "", [&](const std::string& line) { started = pids_in(line); }, 5s));
+        BOOST_TEST(static_cast<int>(ended.error().code) == static_cast<int>(errc::timeout));
+        BOOST_TEST_REQUIRE(started.size() == 2U);
+        context.restart();
+        context.run_for(60s);
+        BOOST_TEST(ends(started));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_program_ends_with_us_when_we_are_killed, programs) {
+    const auto script =
+        put("two", "#!/bin/sh\nsleep 600 &\necho \"$$ $!\" >>" + (folder / "pids").string() + "\nwait\n");
+    const pid_t us = ::fork();
+    if (us == 0) {
+        boost::asio::io_context its;
+        boost::asio::co_spawn(its, run_program({script}, "", {}, 600s),
+                              [](const std::exception_ptr&, const auto&) {});
+        its.run();
+        ::_exit(0);
+    }
+    std::vector<int> started;
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    while (started.size() != 2 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(20ms);
+        std::ifstream file(folder / "pids");
+        std::string line;
+        std::getline(file, line);
+        started = pids_in(line);
+    }
+    ::kill(us, SIGKILL);
+    ::waitpid(us, nullptr, 0);
+    BOOST_TEST_REQUIRE(started.size() == 2U);
+    BOOST_TEST(ends(started));
 }

@@ -126,11 +126,34 @@ BOOST_AUTO_TEST_CASE(steps_of_either_builder) {
     said.add("#7 [3/4] RUN npm install y");
     BOOST_TEST(seen.done == 3U);
     BOOST_TEST(seen.of == 4U);
-    for (const char* other :
-         {"#7 0.31 words", "Step by step", "#x [1/2]", "#7 [internal] load", "Step 1/x : "}) {
+    for (const char* other : {"#7 0.31 words", "Step by step", "#x [1/2]", "#7 [internal] load",
+                              "Step 1/x : ", "#7 [stage-0 4/4]", "#7 [4/4", "#7 [ ] x"}) {
         said.add(other);
         BOOST_TEST(seen.done == 3U);
     }
+    said.add("#8 [stage-0 4/4] WORKDIR /a [5/5] b");
+    BOOST_TEST(seen.done == 4U);
+    BOOST_TEST(seen.text == "WORKDIR /a [5/5] b");
+    said.add("#9 [linux/amd64 stage-0 1/2] FROM box");
+    BOOST_TEST(seen.done == 1U);
+    BOOST_TEST(seen.of == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(what_buildkit_repeats_at_the_end_is_told_once) {
+    build_output said({});
+    for (const char* line :
+         {"#8 [1/2] FROM box", "#8 CACHED", "", "#9 [stage-0 2/2] RUN y", "#9 0.370 some words",
+          "#9 12.5 ------", "#9 12.6", "#9 ERROR: exit code: 3", "------",
+          " > [stage-0 2/2] RUN y:", "0.370 some words", "------", "ERROR: failed to solve: exit code: 3"}) {
+        said.add(line);
+    }
+    BOOST_TEST(said.last_lines() ==
+               "RUN y\nsome words\n------\n\n#9 ERROR: exit code: 3\nERROR: failed to solve: exit code: 3");
+    build_output classic({});
+    for (const char* line : {"Step 1/1 : RUN y", "a", "------", "#9 0.1 b", "------"}) {
+        classic.add(line);
+    }
+    BOOST_TEST(classic.last_lines() == "RUN y\na\n------\n#9 0.1 b\n------");
 }
 
 BOOST_AUTO_TEST_CASE(the_last_lines_are_those_of_the_last_step_and_bounded) {

@@ -55,6 +55,10 @@ std::optional<images::progress> step_in(std::string_view line) {
     }
     auto kit = line;
     if (take(kit, "#") && take_number(kit) && take(kit, " [")) {
+        // What stands before the count, in "[stage-0 2/4]" or "[linux/amd64 2/4]", depends on the frontend.
+        const auto end = kit.find("] ");
+        const auto blank = kit.substr(0, end).rfind(' ');
+        kit.remove_prefix(end == std::string_view::npos || blank == std::string_view::npos ? 0 : blank + 1);
         auto step = take_step(kit);
         if (step && take(kit, "] ")) {
             step->text = kit;
@@ -62,6 +66,17 @@ std::optional<images::progress> step_in(std::string_view line) {
         }
     }
     return std::nullopt;
+}
+
+/// "words" of BuildKit's "#9 0.370 words", which a step has written; any other line as it is.
+std::string_view written_in(std::string_view line) {
+    auto left = line;
+    if (take(left, "#") && take_number(left) && take(left, " ") && take_number(left) && take(left, ".") &&
+        take_number(left)) {
+        take(left, " ");
+        return left;
+    }
+    return line;
 }
 
 } // namespace
@@ -72,9 +87,13 @@ void build_output::add(const std::string& line) {
         const std::lock_guard lock(mutex_);
         if (const auto step = step_in(line)) {
             latest_ = *step;
+            of_kit_ = line.starts_with('#');
             lines_.clear();
-        } else if (!line.starts_with(" ---> ")) {
-            lines_.push_back(line.size() > longest_line ? line.substr(0, longest_line) + "..." : line);
+        } else if (of_kit_ && line == "------") {
+            repeats_ = !repeats_;
+        } else if (!repeats_ && !line.starts_with(" ---> ")) {
+            std::string words(of_kit_ ? written_in(line) : line);
+            lines_.push_back(words.size() > longest_line ? words.substr(0, longest_line) + "..." : words);
             if (lines_.size() > most_lines) {
                 lines_.pop_front();
             }

@@ -25,6 +25,8 @@ private:
     mutable std::mutex mutex_;
     images::progress latest_;
     std::deque<std::string> lines_;
+    bool of_kit_ = false;  ///< BuildKit speaks, whose steps' own words come behind "#5 0.3 "
+    bool repeats_ = false; ///< it says the failed step's output once more, between two lines "------"
 };
 
 } // namespace sandboxd::sandboxes::docker_backend

@@ -85,9 +85,10 @@ GVISOR = {"runsc": {"path": "runsc", "runtimeArgs": ["--network=none", "--platfo
 
 
 class Daemon(Engine):
-    """runtimes: OCI runtimes beside runc, as in the daemon's configuration file."""
+    """runtimes: OCI runtimes beside runc, as in the daemon's configuration file. bridged: with the usual bridge, in a network
+    namespace of the daemon's own, so that the machine's network is not touched (BuildKit runs nothing without a bridge)."""
 
-    def __init__(self, *arguments, runtimes=None):
+    def __init__(self, *arguments, runtimes=None, bridged=False):
         self.directory = Path(tempfile.mkdtemp(prefix="dockerd-"))
         # An address of a Unix socket holds 108 bytes, and TMPDIR may be long.
         self.short = Path(tempfile.mkdtemp(prefix="dk", dir="/tmp"))
@@ -95,7 +96,8 @@ class Daemon(Engine):
         self.log = self.directory / "log"
         self.arguments = arguments
         (self.directory / "daemon.json").write_text(json.dumps({"runtimes": runtimes or {}}))
-        self.prefix = []  # before both commands: a program that starts them somewhere else
+        self.prefix = ["unshare", "--net", "--"] if bridged else []  # before both commands: what starts them somewhere else
+        self.bridge = ["--ip-forward=false", "--ip-masq=false"] if bridged else ["--bridge", "none"]
         self.process = None
         self.containerd = None
 
@@ -107,7 +109,7 @@ class Daemon(Engine):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.prefix, "dockerd", "--containerd", self.short / "c.sock", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
-                 "--pidfile", self.directory / "pid", "--config-file", self.directory / "daemon.json", "--bridge", "none", "--iptables=false", "--log-level", "warn",
+                 "--pidfile", self.directory / "pid", "--config-file", self.directory / "daemon.json", *self.bridge, "--iptables=false", "--log-level", "warn",
                  *self.arguments],
                 env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START
