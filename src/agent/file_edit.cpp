@@ -44,11 +44,11 @@ int find_file(std::string_view path, target& out) {
     return failed == 0 && !out.exists ? ENOENT : failed;
 }
 
-/// The file's bytes, or fewer than its size when there are more than `most`.
-outcome read_whole(const target& where, std::uint64_t most, std::string& out) {
+/// What the target is now, and the file's bytes, or fewer than its size when there are more than `most`.
+outcome read_whole(target& where, std::uint64_t most, std::string& out) {
     constexpr int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     const descriptor file(openat(where.directory.get(), where.name.c_str(), flags));
-    struct stat status{};
+    auto& status = where.status;
     if (!file.valid() || fstat(file.get(), &status) != 0) {
         return {.failed = errno};
     }
@@ -79,14 +79,9 @@ outcome read_whole(const target& where, std::uint64_t most, std::string& out) {
     return out.size() > most ? outcome{.marks = protocol::over_limit} : outcome{};
 }
 
-int replace_with(const target& where, std::string_view content) {
+int replace_with(target where, std::string_view content) {
     replacement to;
-    target same;
-    same.directory.reset(fcntl(where.directory.get(), F_DUPFD_CLOEXEC, 3));
-    same.name = where.name;
-    same.exists = where.exists;
-    same.status = where.status;
-    int failed = to.begin(std::move(same));
+    int failed = to.begin(std::move(where));
     failed = failed != 0 ? failed : to.append(content);
     return failed != 0 ? failed : to.commit();
 }
@@ -119,7 +114,7 @@ outcome edit(file_call& call) {
     const auto done = edit_text(content, texts.substr(0, old_size), texts.substr(old_size),
                                 (request.options & protocol::replace_all) != 0, most + most_growth);
     out.length = done.occurrences;
-    out.failed = done.too_large ? EFBIG : done.applied ? replace_with(where, done.content) : 0;
+    out.failed = done.too_large ? EFBIG : done.applied ? replace_with(std::move(where), done.content) : 0;
     return out;
 }
 

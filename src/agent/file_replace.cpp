@@ -50,6 +50,12 @@ std::string fresh_name() {
     return out;
 }
 
+/// What the temporary file is made with: never more than its content may be seen with at the end.
+mode_t first_mode(const target& where) {
+    const bool own = where.exists && where.status.st_uid == geteuid() && where.status.st_gid == getegid();
+    return !where.exists ? new_mode : own ? where.status.st_mode & 0777 : 0600;
+}
+
 /// Nothing new can be made in the directory, which says nothing about the files in it.
 bool directory_is_closed(int failed) {
     return failed == EACCES || failed == EPERM || failed == EROFS;
@@ -93,7 +99,7 @@ int replacement::begin(target where) {
     }
     const auto name = fresh_name();
     constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    content_.reset(openat(where_.directory.get(), name.c_str(), flags, 0600));
+    content_.reset(openat(where_.directory.get(), name.c_str(), flags, first_mode(where_)));
     if (content_.valid()) {
         temporary_ = name;
         return 0;
@@ -110,15 +116,16 @@ int replacement::append(std::string_view bytes) {
     return write_fully(content_.get(), bytes);
 }
 
-int replacement::commit() {
+int replacement::look_again() {
     descriptor again(fcntl(where_.directory.get(), F_DUPFD_CLOEXEC, 3));
     target fresh;
     const int wrong = find_target(std::move(again), where_.name, fresh);
     where_.exists = fresh.exists;
     where_.status = fresh.status;
-    if (wrong != 0 || fresh.name != where_.name) {
-        return wrong != 0 ? wrong : EAGAIN; // it has become a link meanwhile
-    }
+    return wrong != 0 || fresh.name == where_.name ? wrong : EAGAIN; // it has become a link meanwhile
+}
+
+int replacement::commit() {
     if (temporary_.empty()) {
         return put_in_place();
     }
@@ -148,19 +155,20 @@ int replacement::rename_over() {
 
 /// The owner first: a change of owner takes bits of the mode away.
 int replacement::adopt_identity() const {
-    if (!where_.exists) {
-        return fchmod(content_.get(), new_mode) == 0 ? 0 : errno;
-    }
     struct stat own{};
     if (fstat(content_.get(), &own) != 0) {
         return errno;
     }
     const auto& old = where_.status;
-    if ((own.st_uid != old.st_uid || own.st_gid != old.st_gid) &&
-        fchown(content_.get(), old.st_uid, old.st_gid) != 0) {
+    const bool changes_owner = where_.exists && (own.st_uid != old.st_uid || own.st_gid != old.st_gid);
+    if (changes_owner && fchown(content_.get(), old.st_uid, old.st_gid) != 0) {
         return errno;
     }
-    return fchmod(content_.get(), old.st_mode & all_bits) == 0 ? 0 : errno;
+    const mode_t mode = where_.exists ? old.st_mode & all_bits : new_mode;
+    if (!changes_owner && (own.st_mode & all_bits) == mode) {
+        return 0;
+    }
+    return fchmod(content_.get(), mode) == 0 ? 0 : errno;
 }
 
 int replacement::put_in_place() const {

@@ -35,7 +35,9 @@ public:
 
     [[nodiscard]] int begin(target where);
     [[nodiscard]] int append(std::string_view bytes);
-    /// Under the path_lock. Looks at the target again.
+    /// Looks at the target again: when it is not just now that begin() was told of it.
+    [[nodiscard]] int look_again();
+    /// Under the path_lock.
     [[nodiscard]] int commit();
     [[nodiscard]] const target& where() const { return where_; }
 

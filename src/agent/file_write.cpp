@@ -49,7 +49,9 @@ outcome replace(file_call& call) {
         return {.failed = ETIMEDOUT};
     }
     const path_lock lock(call.locks(), to.where());
-    return {.failed = to.commit(), .mode = to.where().status.st_mode};
+    int failed = call.request().streamed ? to.look_again() : 0;
+    failed = failed != 0 ? failed : to.commit();
+    return {.failed = failed, .mode = to.where().status.st_mode};
 }
 
 } // namespace

@@ -13,6 +13,18 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr std::size_t read_size = 16 * 1024;
+
+/// What is left of the buffers, empty ones at the front left out.
+std::span<asio::const_buffer> without(std::span<asio::const_buffer> buffers, std::size_t sent) {
+    while (!buffers.empty() && sent >= buffers.front().size()) {
+        sent -= buffers.front().size();
+        buffers = buffers.subspan(1);
+    }
+    if (!buffers.empty()) {
+        buffers.front() += sent;
+    }
+    return buffers;
+}
 } // namespace
 
 task<std::size_t> connection::receive(asio::mutable_buffer into) {
@@ -34,9 +46,15 @@ task<std::size_t> connection::receive_more() {
 }
 
 task<bool> connection::transmit(std::span<asio::const_buffer> buffers) {
+    std::uint64_t done = 0;
+    if (!broken_) {
+        // Mostly all of it fits into the socket: a wait and what belongs to one cost more than the answer
+        // itself.
+        done = stream_->write_now(buffers);
+        buffers = without(buffers, done);
+    }
     const auto began = std::chrono::steady_clock::now();
     auto now = began;
-    std::uint64_t done = 0;
     writing_ = true;
     while (!broken_ && !buffers.empty()) {
         // Some progress in every stall_time, and a minimal rate in the long run.
@@ -50,15 +68,8 @@ task<bool> connection::transmit(std::span<asio::const_buffer> buffers) {
             break;
         }
         done += bytes;
-        auto left = bytes;
-        while (!buffers.empty() && left >= buffers.front().size()) {
-            left -= buffers.front().size();
-            buffers = buffers.subspan(1);
-        }
-        if (!buffers.empty()) {
-            buffers.front() += left;
-            now = std::chrono::steady_clock::now();
-        }
+        buffers = without(buffers, bytes);
+        now = std::chrono::steady_clock::now();
     }
     writing_ = false;
     watch_->never();

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 namespace sandboxd::net {
 
@@ -45,6 +46,19 @@ public:
 
     void write_some(std::span<const asio::const_buffer> buffers, io_handler handler) override {
         socket_.async_write_some(buffer_list(buffers), std::move(handler));
+    }
+
+    std::size_t write_now(std::span<const asio::const_buffer> buffers) override {
+        std::array<iovec, max_buffers> pieces;
+        const auto count = std::min(buffers.size(), pieces.size());
+        for (std::size_t i = 0; i < count; ++i) {
+            pieces[i] = {.iov_base = const_cast<void*>(buffers[i].data()), .iov_len = buffers[i].size()};
+        }
+        msghdr message{};
+        message.msg_iov = pieces.data();
+        message.msg_iovlen = count;
+        const auto sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return sent > 0 ? static_cast<std::size_t>(sent) : 0;
     }
 
     void shutdown_send() override {

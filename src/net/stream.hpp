@@ -33,6 +33,10 @@ public:
     virtual void read_some(asio::mutable_buffer buffer, io_handler handler) = 0;
     virtual void write_some(std::span<const asio::const_buffer> buffers, io_handler handler) = 0;
 
+    /// Sends what can be sent at once, and says how many bytes that was: 0 when it would have to wait, when
+    /// it fails (write_some() then says why), and from streams that can't tell. Not during a write_some().
+    virtual std::size_t write_now(std::span<const asio::const_buffer> /*buffers*/) { return 0; }
+
     /// Half-close: nothing more is sent. Errors are ignored.
     virtual void shutdown_send() = 0;
 
