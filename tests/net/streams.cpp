@@ -3,6 +3,7 @@
 #include "core/spawn.hpp"
 #include "net/connect.hpp"
 #include "net/listener.hpp"
+#include "net/socket_stream.hpp"
 #include "support/run.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -101,6 +102,29 @@ std::string over_tcp(const std::string& host, const std::string& to, std::string
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_CASE(what_can_be_sent_at_once) {
+    asio::io_context context;
+    int ends[2]; // NOLINT: filled by the call
+    BOOST_REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+    const auto mine = net::wrap_socket(context.get_executor(), core::unique_fd(ends[0]), AF_UNIX).value();
+    auto theirs = net::wrap_socket(context.get_executor(), core::unique_fd(ends[1]), AF_UNIX).value();
+    const std::array<asio::const_buffer, 3> pieces{asio::buffer("one,", 4), asio::const_buffer(),
+                                                   asio::buffer("two", 3)};
+    BOOST_TEST(mine->write_now(pieces) == 7U);
+    const std::string large(64 * 1024 * 1024, 'x');
+    const asio::const_buffer much = asio::buffer(large);
+    const auto sent = mine->write_now({&much, 1});
+    BOOST_TEST(sent > 0U);
+    BOOST_TEST(sent < large.size()); // as much as the socket takes
+    BOOST_TEST(mine->write_now({&much, 1}) == 0U);
+    mine->shutdown_send();
+    BOOST_TEST(test::get(context, read_to_end(*theirs)) == "one,two" + large.substr(0, sent));
+    theirs->close();
+    BOOST_TEST(mine->write_now({&much, 1}) == 0U); // without a signal
+    mine->close();
+    BOOST_TEST(mine->write_now({&much, 1}) == 0U);
+}
 
 BOOST_AUTO_TEST_CASE(tcp_over_ipv4_and_all_interfaces) {
     std::string peer;
