@@ -66,6 +66,7 @@ std::vector<wire::warming_image> shown(const std::vector<images::warming>& all) 
         const bool counted = one.of != 0;
         out.push_back({.runtime = one.alias,
                        .state = images::name_of(one.doing),
+                       .step = one.step != 0 ? std::optional<std::int64_t>(one.step) : std::nullopt,
                        .done = counted ? std::optional<std::int64_t>(one.done) : std::nullopt,
                        .total = counted ? std::optional<std::int64_t>(one.of) : std::nullopt,
                        .attempt = one.attempt,

@@ -9,46 +9,61 @@
 namespace sandboxd::images {
 
 job_stop::job_stop(const boost::asio::any_io_executor& executor)
-    : strand(boost::asio::make_strand(executor)),
-      signal(std::make_shared<boost::asio::cancellation_signal>()) {}
+    : strand_(boost::asio::make_strand(executor)),
+      signal_(std::make_shared<boost::asio::cancellation_signal>()) {}
 
 void job_stop::now() const {
-    boost::asio::post(strand, [signal = signal] { signal->emit(boost::asio::cancellation_type::terminal); });
+    boost::asio::post(strand_, [signal = signal_, state = state_] {
+        state->asked = true;
+        if (state->begun) {
+            signal->emit(boost::asio::cancellation_type::terminal);
+        }
+    });
 }
 
-job::job(const boost::asio::any_io_executor& executor, std::shared_ptr<core::clock> clock,
-         std::chrono::milliseconds between_lines)
-    : stop(executor),
-      clock_(std::move(clock)),
-      between_lines_(between_lines),
-      since_(clock_->steady()),
-      last_line_(since_) {}
+bool job_stop::begin() const {
+    state_->begun = true;
+    return !state_->asked;
+}
+
+job::job(const keeper_options& with)
+    : stop(with.executor),
+      clock_(with.clock),
+      say_(with.say),
+      between_lines_(with.between_lines),
+      quiet_(with.quiet),
+      since_(clock_->steady()) {}
 
 void job::enter(warming::state doing) {
     const std::lock_guard lock(mutex_);
     doing_ = doing;
     since_ = clock_->steady();
-    last_line_ = since_;
-    latest_ = {};
+    lines_.emplace(name_of(doing) + (" " + reference), since_, between_lines_, quiet_);
 }
 
 void job::note(const progress& news) {
-    const std::lock_guard lock(mutex_);
-    latest_.done = news.done;
-    latest_.of = news.of;
-    if (!news.text.empty()) {
-        latest_.text = news.text;
+    std::optional<std::string> line;
+    {
+        const std::lock_guard lock(mutex_);
+        if (lines_) {
+            line = lines_->note(news, clock_->steady());
+        }
     }
-    const auto now = clock_->steady();
-    if (now - last_line_ < between_lines_ || latest_.text.empty()) {
-        return;
+    if (line) {
+        say_(*line);
     }
-    last_line_ = now;
-    const char* doing = name_of(doing_);
-    if (doing_ == warming::state::building && latest_.of != 0) {
-        core::log::info("{} {}: step {} of {}: {}", doing, reference, latest_.done, latest_.of, latest_.text);
-    } else {
-        core::log::info("{} {}: {}", doing, reference, latest_.text);
+}
+
+void job::note_life() {
+    std::optional<std::string> line;
+    {
+        const std::lock_guard lock(mutex_);
+        if (lines_) {
+            line = lines_->sign_of_life(clock_->steady());
+        }
+    }
+    if (line) {
+        say_(*line);
     }
 }
 
@@ -58,10 +73,14 @@ warming job::state() const {
     out.alias = alias;
     out.reference = reference;
     out.doing = doing_;
-    out.done = latest_.done;
-    out.of = latest_.of;
     out.attempt = attempt;
     out.since = std::chrono::duration_cast<std::chrono::seconds>(clock_->steady() - since_);
+    if (lines_) {
+        const auto& at = lines_->latest();
+        out.of = at.of;
+        out.step = doing_ == warming::state::building ? at.done : 0;
+        out.done = out.step > 0 ? out.step - 1 : at.done;
+    }
     return out;
 }
 

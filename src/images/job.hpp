@@ -5,6 +5,7 @@
 #include "core/clock.hpp"
 #include "core/event.hpp"
 #include "images/keeper.hpp"
+#include "images/progress_lines.hpp"
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/strand.hpp>
@@ -17,25 +18,44 @@
 
 namespace sandboxd::images {
 
-/// The strand of a coroutine and the way to cancel it.
-struct job_stop {
+/// The strand of a coroutine and the way to cancel it. A coroutine that is cancelled before its first step
+/// would end without one, and nobody who waits for it would be told: so it asks begin() first.
+class job_stop {
+public:
     explicit job_stop(const boost::asio::any_io_executor& executor);
 
-    /// From any thread; emitted on the strand, after the coroutine's first step.
+    /// From any thread, at any time.
     void now() const;
 
-    boost::asio::strand<boost::asio::any_io_executor> strand;
-    std::shared_ptr<boost::asio::cancellation_signal> signal;
+    /// The first step of the coroutine, on its strand. False: it is to end at once.
+    [[nodiscard]] bool begin() const;
+
+    [[nodiscard]] const boost::asio::strand<boost::asio::any_io_executor>& strand() const noexcept {
+        return strand_;
+    }
+    [[nodiscard]] const std::shared_ptr<boost::asio::cancellation_signal>& signal() const noexcept {
+        return signal_;
+    }
+
+private:
+    struct state {
+        bool begun = false;
+        bool asked = false;
+    };
+    boost::asio::strand<boost::asio::any_io_executor> strand_;
+    std::shared_ptr<boost::asio::cancellation_signal> signal_;
+    std::shared_ptr<state> state_ = std::make_shared<state>(); ///< on the strand
 };
 
 class job {
 public:
-    job(const boost::asio::any_io_executor& executor, std::shared_ptr<core::clock> clock,
-        std::chrono::milliseconds between_lines);
+    explicit job(const keeper_options& with);
 
     void enter(warming::state doing);
-    /// Keeps the numbers, writes a line into the log when the last one is a while ago.
+    /// Keeps the numbers, writes a line into the log where one is due.
     void note(const progress& news);
+    /// The same when there was none for a while.
+    void note_life();
     [[nodiscard]] warming state() const;
     /// In this state.
     [[nodiscard]] std::chrono::seconds age() const;
@@ -48,16 +68,18 @@ public:
 
     job_stop stop;
     core::shared_event done;
-    result<void> outcome; ///< once `done`
+    result<void> outcome;       ///< once `done`
+    core::shared_event settled; ///< later: what a build makes superfluous is removed, too
 
 private:
     std::shared_ptr<core::clock> clock_;
+    std::function<void(const std::string&)> say_;
     std::chrono::milliseconds between_lines_;
+    std::chrono::milliseconds quiet_;
     mutable std::mutex mutex_;
     warming::state doing_ = warming::state::looking;
     std::chrono::steady_clock::time_point since_;
-    std::chrono::steady_clock::time_point last_line_;
-    progress latest_;
+    std::optional<progress_lines> lines_; ///< while it is pulled or built
 };
 
 /// Keeps the job alive as long as somebody may tell it something.

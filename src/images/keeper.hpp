@@ -34,6 +34,7 @@ struct warming {
     std::string alias; ///< the reference where no alias of the allowlist stands for it
     std::string reference;
     state doing = state::queued;
+    std::uint32_t step = 0; ///< the one of a build that is under way, from 1; 0 when there is none
     std::uint32_t done = 0; ///< steps or layers, of `of`; 0 of 0 while it is not known
     std::uint32_t of = 0;
     std::uint32_t attempt = 1;
@@ -55,6 +56,9 @@ struct keeper_options {
     std::chrono::milliseconds build_limit = std::chrono::minutes(30);
     std::chrono::milliseconds between_attempts = std::chrono::seconds(10); ///< contract N10
     std::chrono::milliseconds between_lines = std::chrono::seconds(5);     ///< of progress in the log
+    std::chrono::milliseconds quiet =
+        std::chrono::seconds(30);                     ///< without a line, then there is a sign of life
+    std::function<void(const std::string& line)> say; ///< core::log::info unless a test has another
 };
 
 /// Makes images ready: each once, for all who wait. What failed is forgotten at once: who asks next starts
@@ -75,8 +79,9 @@ public:
     [[nodiscard]] virtual bool always_builds(const std::string& reference) const = 0;
 
     /// One attempt: returns when the image is here, built where a recipe of this tag is known, pulled
-    /// otherwise. Joins what is under way for it. Cancelling the awaiting coroutine ends the waiting only.
-    /// errc::start_failed or unavailable in the source's words, timeout after the limit.
+    /// otherwise; what a build makes superfluous is removed later. Joins what is under way for it. Cancelling
+    /// the awaiting coroutine ends the waiting only. errc::start_failed or unavailable in the source's words,
+    /// timeout after the limit.
     [[nodiscard]] virtual task<result<void>> ready(std::string reference) = 0;
 
     /// The whole allowlist, one after the other in the order of aliases, each tried up to `attempts` times

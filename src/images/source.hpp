@@ -14,8 +14,9 @@ namespace sandboxd::images {
 /// to anybody.
 struct progress {
     std::string text;       ///< "3 of 7 layers, 12 MB", "RUN pip install numpy"; "" when there is nothing new
-    std::uint32_t done = 0; ///< steps or layers
+    std::uint32_t done = 0; ///< layers that are here; of a build the step that is under way, from 1
     std::uint32_t of = 0;   ///< 0 while it is not known
+    bool begins = false;    ///< a step begins, `text` is its instruction
 };
 
 /// May be called from any thread, as often as there is news; cheap. Calls after the work has ended are
@@ -42,7 +43,7 @@ public:
     [[nodiscard]] virtual task<result<void>> pull(std::string reference, progress_sink tell) = 0;
 
     /// Builds the image and gives it the recipe's tag, whether or not there is one of that tag (its base
-    /// image is fetched where it is not here).
+    /// image is fetched where it is not here). What it tells is counted by build_steps.
     [[nodiscard]] virtual task<result<void>> build(recipe what, progress_sink tell) = 0;
 
     /// After a build: removes the other images of that runtime (is_image_of()) that nobody names or uses any

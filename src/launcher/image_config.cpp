@@ -189,13 +189,17 @@ std::string home_of(std::uint32_t uid, std::string_view passwd) {
     return uid == 0 ? "/root" : "/";
 }
 
+void add_usual_path(environment& env) {
+    set_default(env, "PATH", default_path);
+}
+
 environment merge_environment(const environment& image, const environment& over, const std::string& home,
                               const std::string& hostname) {
     auto merged = image;
     for (const auto& [name, value] : over) {
         set(merged, name, value);
     }
-    set_default(merged, "PATH", default_path);
+    add_usual_path(merged);
     set_default(merged, "HOME", home);
     set_default(merged, "HOSTNAME", hostname);
     return merged;

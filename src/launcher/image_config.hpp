@@ -39,6 +39,10 @@ struct resolved_user {
 /// The home directory of a uid, "/" without an entry ("/root" for 0).
 [[nodiscard]] std::string home_of(std::uint32_t uid, std::string_view passwd);
 
+/// PATH as it is where an image gives none, for those that make an image from it (as an engine's builder
+/// does).
+void add_usual_path(environment& env);
+
 /// The image's variables overridden key by key, with PATH, HOME and HOSTNAME where nobody gives them.
 [[nodiscard]] environment merge_environment(const environment& image, const environment& over,
                                             const std::string& home, const std::string& hostname);

@@ -113,6 +113,8 @@ void add_policy_models(schema_book& book) {
         {{"runtime", "Its alias."},
          {"state", "What is done about it.",
           R"({"enum":["queued","looking","pulling","building","waiting"]})"},
+         {"step", "The step of a build that is under way, from 1, which is FROM; null when none is.",
+          R"({"minimum":1})"},
          {"done", "Steps or layers that are done; null where they can't be counted.", R"({"minimum":0})"},
          {"total", "Of how many.", R"({"minimum":0})"},
          {"attempt", "The first, or a later one.", R"({"minimum":1})"},

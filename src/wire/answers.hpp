@@ -175,6 +175,7 @@ struct service_policy {
 struct warming_image {
     std::string runtime; ///< alias
     std::string state;   ///< queued, looking, pulling, building or waiting (for the next attempt)
+    std::optional<std::int64_t> step; ///< of a build: the one under way, from 1
     std::optional<std::int64_t> done; ///< steps or layers, where they can be counted
     std::optional<std::int64_t> total;
     std::int64_t attempt = 1;
@@ -183,8 +184,9 @@ struct warming_image {
     static constexpr auto fields() {
         using m = warming_image;
         return std::tuple{optional("runtime", &m::runtime), optional("state", &m::state),
-                          optional("done", &m::done),       optional("total", &m::total),
-                          optional("attempt", &m::attempt), optional("seconds", &m::seconds)};
+                          optional("step", &m::step),       optional("done", &m::done),
+                          optional("total", &m::total),     optional("attempt", &m::attempt),
+                          optional("seconds", &m::seconds)};
     }
 };
 

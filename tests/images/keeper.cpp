@@ -1,6 +1,8 @@
 #include "images/keeper.hpp"
 #include "core/deadline.hpp"
 #include "core/event.hpp"
+#include "core/spawn.hpp"
+#include "images/job.hpp"
 #include "support/run.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -40,7 +42,8 @@ public:
     std::vector<string> last_kept;
     bool hangs = false;
     std::shared_ptr<sandboxd::core::shared_event> begun = std::make_shared<sandboxd::core::shared_event>();
-    std::shared_ptr<sandboxd::core::shared_event> go_on; ///< waited for by pulls and builds
+    std::shared_ptr<sandboxd::core::shared_event> go_on;    ///< waited for by pulls and builds
+    std::shared_ptr<sandboxd::core::shared_event> prune_on; ///< by the removal of older images
 
     task<result<bool>> present(string reference) override {
         asked.push_back("present " + reference);
@@ -48,16 +51,19 @@ public:
     }
     task<result<void>> pull(string reference, images::progress_sink tell) override {
         asked.push_back("pull " + reference);
-        co_return co_await work(reference, tell);
+        co_return co_await work(reference, tell, false);
     }
     task<result<void>> build(images::recipe what, images::progress_sink tell) override {
         asked.push_back("build " + what.tag);
-        co_return co_await work(what.tag, tell);
+        co_return co_await work(what.tag, tell, true);
     }
     task<void> prune(string runtime, std::vector<string> kept) override {
         asked.push_back("prune " + runtime);
         last_kept = std::move(kept);
-        co_return;
+        if (prune_on) {
+            co_await prune_on->wait();
+        }
+        asked.push_back("pruned " + runtime);
     }
     task<void> sweep(std::vector<string> kept) override {
         asked.push_back("sweep");
@@ -70,8 +76,8 @@ public:
     }
 
 private:
-    task<result<void>> work(const string& name, const images::progress_sink& tell) {
-        tell({"half of it", 1, 2});
+    task<result<void>> work(const string& name, const images::progress_sink& tell, bool steps) {
+        tell({"half of it", 1, 2, steps});
         begun->set();
         if (hangs) {
             co_await sandboxd::core::sleep_for(1h);
@@ -165,7 +171,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_is_pulled_or_built_and_older_ones_go) {
     BOOST_TEST(get(keeper->ready(built.tag)).has_value());
     BOOST_TEST(source->asked ==
                    (std::vector<string>{"present busybox", "pull busybox", "present " + built.tag,
-                                        "build " + built.tag, "prune coding"}),
+                                        "build " + built.tag, "prune coding", "pruned coding"}),
                boost::test_tools::per_element());
     BOOST_TEST(source->last_kept == (std::vector<string>{"busybox", built.tag, "busybox", built.tag}),
                boost::test_tools::per_element());
@@ -223,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_pass_goes_by_alias_and_tries_again_after_ten_seconds) {
     BOOST_TEST(source->asked ==
                    (std::vector<string>{"present busybox", "pull busybox", "present " + built.tag,
                                         "build " + built.tag, "present " + built.tag, "build " + built.tag,
-                                        "prune coding", "present busybox", "sweep"}),
+                                        "prune coding", "pruned coding", "present busybox", "sweep"}),
                boost::test_tools::per_element());
     BOOST_REQUIRE(pauses.size() == 1U);
     BOOST_TEST((pauses[0] == 10s));
@@ -254,6 +260,80 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_the_attempt) {
     BOOST_TEST(get(keeper->ready("busybox")).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(who_waits_for_a_build_does_not_wait_for_removals) {
+    const auto built = recipe_of("coding");
+    make(allowlist(built));
+    source->prune_on = std::make_shared<sandboxd::core::shared_event>();
+    BOOST_TEST(get(keeper->ready(built.tag)).has_value());
+    BOOST_TEST(source->times("prune coding") == 1);
+    BOOST_TEST(source->times("pruned coding") == 0);
+    BOOST_TEST(keeper->snapshot().empty());
+    keeper->close(); // ends it
+    background.close();
+    sandboxd::test::run(context, background.drained());
+    BOOST_TEST(source->times("pruned coding") == 0);
+}
+
+task<std::vector<string>> pass_beside(std::shared_ptr<images::keeper> keeper,
+                                      std::shared_ptr<made_up_source> source, string reference,
+                                      sandboxd::core::gate& inside) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto ready = [](auto who, string what) -> task<void> {
+        const auto done = co_await who->ready(std::move(what));
+        BOOST_TEST(done.has_value());
+    };
+    source->begun = std::make_shared<sandboxd::core::shared_event>();
+    source->go_on = std::make_shared<sandboxd::core::shared_event>();
+    sandboxd::core::spawn(executor, "ready", inside, ready(keeper, reference));
+    co_await source->begun->wait();
+    const auto failed = co_await keeper->warm(1);
+    BOOST_TEST(failed.empty());
+    auto kept = source->last_kept;
+    source->go_on->set();
+    co_return kept;
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_leaves_what_is_built_and_what_that_stands_on) {
+    const auto old = recipe_of("old");
+    source->here = {"busybox", "alpine"};
+    make({{"box", "busybox", std::nullopt}});
+    keeper->learn(old);
+    BOOST_TEST(get(keeper->ready("alpine")).has_value()); // a moment ago
+    const auto kept = get(pass_beside(keeper, source, old.tag, background));
+    BOOST_TEST(kept == (std::vector<string>{"busybox", old.tag, "debian:12", "alpine", "busybox"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(get(keeper->ready(old.tag)).has_value()); // the build has ended
+    clock->advance(11min);
+    BOOST_TEST(get(keeper->warm(1)).empty());
+    BOOST_TEST(source->last_kept == (std::vector<string>{"busybox", "busybox"}),
+               boost::test_tools::per_element());
+}
+
+task<void> be_quiet(std::shared_ptr<images::keeper> keeper, std::shared_ptr<made_up_source> source,
+                    std::shared_ptr<sandboxd::core::manual_clock> clock, const std::vector<string>& said) {
+    keeper->begin_warming();
+    co_await source->begun->wait();
+    clock->advance(31s);
+    while (said.size() < 2) {
+        co_await sandboxd::core::sleep_for(1ms);
+    }
+    source->go_on->set();
+}
+
+BOOST_AUTO_TEST_CASE(a_quiet_step_gives_signs_of_life) {
+    const auto built = recipe_of("coding");
+    std::vector<string> said;
+    options.quiet = 1ms;
+    options.say = [&said](const string& line) { said.push_back(line); };
+    make({{"coding", built.tag, built}});
+    source->go_on = std::make_shared<sandboxd::core::shared_event>();
+    sandboxd::test::run(context, be_quiet(keeper, source, clock, said));
+    BOOST_TEST(said ==
+                   (std::vector<string>{"building " + built.tag + ": step 1 of 2: half of it",
+                                        "building " + built.tag + ": step 1 of 2, for 31 s now: half of it"}),
+               boost::test_tools::per_element());
+}
+
 task<std::vector<images::warming>> look_while_building(std::shared_ptr<images::keeper> keeper,
                                                        std::shared_ptr<made_up_source> source,
                                                        std::shared_ptr<sandboxd::core::manual_clock> clock) {
@@ -277,7 +357,8 @@ BOOST_AUTO_TEST_CASE(what_goes_on_can_be_seen) {
     BOOST_REQUIRE(seen.size() == 2U);
     BOOST_TEST(seen[0].alias == "coding");
     BOOST_TEST(images::name_of(seen[0].doing) == "building");
-    BOOST_TEST(seen[0].done == 1U);
+    BOOST_TEST(seen[0].step == 1U);
+    BOOST_TEST(seen[0].done == 0U);
     BOOST_TEST(seen[0].of == 2U);
     BOOST_TEST(seen[0].since.count() == 7);
     BOOST_TEST(seen[1].alias == "zeta");
@@ -307,6 +388,35 @@ BOOST_AUTO_TEST_CASE(closing_ends_what_is_under_way) {
     BOOST_REQUIRE(!later);
     BOOST_TEST((later.error().code == errc::unavailable));
     BOOST_TEST(source->times("present busybox") == 1);
+}
+
+// What is stopped before its first step must have one all the same: somebody waits for what it does at its
+// end.
+BOOST_AUTO_TEST_CASE(a_stop_before_the_first_step) {
+    const images::job_stop early(context.get_executor());
+    bool told = false;
+    const auto body = [](const images::job_stop& stop, bool& seen) -> task<void> {
+        seen = !stop.begin();
+        co_return;
+    };
+    early.now();
+    sandboxd::core::spawn(early.strand(), "test", background, body(early, told), early.signal());
+    early.now();
+    context.run();
+    BOOST_TEST(told);
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_after_it) {
+    const images::job_stop late(context.get_executor());
+    int steps = 0;
+    const auto body = [](const images::job_stop& stop, int& seen) -> task<void> {
+        seen = stop.begin() ? 1 : 0;
+        stop.now();
+        seen += co_await sandboxd::core::sleep_for(1h) ? 0 : 1;
+    };
+    sandboxd::core::spawn(late.strand(), "test", background, body(late, steps), late.signal());
+    context.run();
+    BOOST_TEST(steps == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -58,6 +58,18 @@ BOOST_AUTO_TEST_CASE(variables_of_steps) {
     BOOST_TEST(env[1].second == "$PATH");
 }
 
+// As an engine's builder does; without it a step that adds to PATH would take the image its programs.
+BOOST_AUTO_TEST_CASE(a_path_to_add_to) {
+    launcher::environment none;
+    launcher::add_usual_path(none);
+    const launcher::environment usual{
+        {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
+    BOOST_TEST((none == usual));
+    launcher::environment own{{"PATH", "/opt"}};
+    launcher::add_usual_path(own);
+    BOOST_TEST(own[0].second == "/opt");
+}
+
 BOOST_AUTO_TEST_CASE(the_last_lines_of_an_output) {
     BOOST_TEST(last_lines("") == "");
     BOOST_TEST(last_lines("one\ntwo\n\n") == "one\ntwo");

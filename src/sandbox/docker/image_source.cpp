@@ -3,6 +3,7 @@
 #include "core/log.hpp"
 #include "docker/image_ref.hpp"
 #include "docker/program.hpp"
+#include "images/build_steps.hpp"
 #include "sandbox/docker/build_output.hpp"
 #include "sandbox/docker/pull_progress.hpp"
 
@@ -75,8 +76,15 @@ error build_failed(const string& tag, const string& words, const build_output& s
             "Building " + tag + " failed: " + words + (lines.empty() ? "" : "\n" + lines)};
 }
 
+/// From what a builder says to the steps of the recipe.
+images::progress_sink counted(std::shared_ptr<images::build_steps> steps, images::builder by) {
+    return [steps = std::move(steps), by](const images::progress& told) { steps->begin_as(by, told); };
+}
+
 task<result<void>> docker_images::build_classic(images::recipe what, images::progress_sink tell) {
     const string base = *what.from.base_image;
+    const auto steps = std::make_shared<images::build_steps>(what, std::move(tell));
+    steps->begin(1);
     if (base != "scratch") {
         // By ourselves: with credentials and progress, which the daemon's own pull within a build has not.
         const auto here = co_await present(base);
@@ -85,7 +93,8 @@ task<result<void>> docker_images::build_classic(images::recipe what, images::pro
         }
         if (!*here) {
             core::log::info("pulling {}, the base of {}", base, what.tag);
-            if (auto pulled = co_await pull(base, tell); !pulled) {
+            auto details = [steps](images::progress news) { steps->say(std::move(news.text)); };
+            if (auto pulled = co_await pull(base, std::move(details)); !pulled) {
                 co_return pulled;
             }
         }
@@ -94,7 +103,7 @@ task<result<void>> docker_images::build_classic(images::recipe what, images::pro
     asked.tag = what.tag;
     asked.dockerfile = images::dockerfile(what, images::builder::classic);
     asked.arguments = with_.build_arguments;
-    const auto said = std::make_shared<build_output>(std::move(tell));
+    const auto said = std::make_shared<build_output>(counted(steps, images::builder::classic));
     auto done = co_await with_.engine->build(
         std::move(asked), [said](const string& line) { said->add(line); }, no_limit);
     if (!done) {
@@ -112,7 +121,9 @@ task<result<void>> docker_images::build_with_buildx(images::recipe what, images:
         }
     }
     argv.emplace_back("-"); // the Dockerfile is the input, and there is nothing else in the context
-    const auto said = std::make_shared<build_output>(std::move(tell));
+    const auto steps = std::make_shared<images::build_steps>(what, std::move(tell));
+    steps->begin(1);
+    const auto said = std::make_shared<build_output>(counted(steps, images::builder::buildkit));
     auto done = co_await docker::run_program(
         std::move(argv), images::dockerfile(what, images::builder::buildkit),
         [said](const string& line) { said->add(line); }, no_limit);

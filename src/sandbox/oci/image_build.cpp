@@ -79,11 +79,11 @@ std::string expanded(const launcher::environment& env, std::string_view text) {
 class image_builder {
 public:
     image_builder(image_source_options with, images::recipe what, launcher::image_info base,
-                  images::progress_sink tell)
+                  std::shared_ptr<images::build_steps> steps)
         : with_(std::move(with)),
           what_(std::move(what)),
           base_(std::move(base)),
-          tell_(std::move(tell)),
+          steps_(std::move(steps)),
           slot_(std::string(build_slot_prefix) + core::random_hex(12)) {}
     image_builder(const image_builder&) = delete;
     image_builder& operator=(const image_builder&) = delete;
@@ -106,13 +106,13 @@ public:
                 "the base image 'host' is the host's own files, which nothing can be installed in");
         }
         config_ = std::move(*config);
+        launcher::add_usual_path(config_.env); // for steps that add to it
         work_dir_ = config_.work_dir.empty() ? "/" : config_.work_dir;
         if (auto begun = co_await begin(); !begun) {
             co_return begun.error();
         }
         for (std::size_t i = 0; i < what_.steps.size(); ++i) {
-            tell_({what_.steps[i].line, static_cast<std::uint32_t>(i),
-                   static_cast<std::uint32_t>(what_.steps.size())});
+            steps_->begin(i + 2); // the first is FROM
             if (auto done = co_await perform(what_.steps[i]); !done) {
                 co_return done.error();
             }
@@ -140,7 +140,7 @@ private:
         auto live = co_await with_.launcher->start(request, start_limit);
         if (!live && live.error().code == errc::unsupported) {
             without_network_ = live.error().message;
-            tell_({"building without a network: " + without_network_, 0, 0});
+            core::log::warning("building {} without a network: {}", what_.tag, without_network_);
             request.network = false;
             live = co_await with_.launcher->start(std::move(request), start_limit);
         }
@@ -242,7 +242,7 @@ private:
     image_source_options with_;
     images::recipe what_;
     launcher::image_info base_;
-    images::progress_sink tell_;
+    std::shared_ptr<images::build_steps> steps_;
     std::string slot_;
     std::shared_ptr<sandbox> box_;
     launcher::image_config config_;
@@ -287,8 +287,8 @@ std::string last_lines(std::string_view output) {
 }
 
 task<result<void>> build_image(image_source_options with, images::recipe what, launcher::image_info base,
-                               images::progress_sink tell) {
-    image_builder builder(std::move(with), std::move(what), std::move(base), std::move(tell));
+                               std::shared_ptr<images::build_steps> steps) {
+    image_builder builder(std::move(with), std::move(what), std::move(base), std::move(steps));
     co_return co_await builder.run();
 }
 

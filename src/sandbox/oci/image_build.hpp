@@ -1,10 +1,12 @@
 #pragma once
 
+#include "images/build_steps.hpp"
 #include "images/recipe.hpp"
 #include "launcher/image_config.hpp"
 #include "sandbox/oci/image_source.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -14,7 +16,8 @@ namespace sandboxd::sandboxes::oci {
 /// keeps what they changed as the image of the recipe's tag. Nothing is left of a build that fails or is
 /// cancelled. errc::start_failed with the step and the last lines that it printed.
 [[nodiscard]] task<result<void>> build_image(image_source_options with, images::recipe what,
-                                             launcher::image_info base, images::progress_sink tell);
+                                             launcher::image_info base,
+                                             std::shared_ptr<images::build_steps> steps);
 
 /// The variables of an image after a step: `$NAME` and `${NAME}` stand for what `env` holds, where the step
 /// says so. Later ones take the place of earlier ones of their name.

@@ -51,12 +51,15 @@ public:
     }
 
     task<result<void>> build(images::recipe what, images::progress_sink tell) override {
-        auto base = co_await fetch(what.from.base_image.value_or(""), tell);
+        const auto steps = std::make_shared<images::build_steps>(what, std::move(tell));
+        steps->begin(1);
+        auto base = co_await fetch(what.from.base_image.value_or(""),
+                                   [steps](images::progress news) { steps->say(std::move(news.text)); });
         if (!base) {
             co_return error{base.error().code, "the build of the image " + what.tag +
                                                    " failed: its base image: " + base.error().message};
         }
-        co_return co_await build_image(with_, std::move(what), std::move(*base), std::move(tell));
+        co_return co_await build_image(with_, std::move(what), std::move(*base), steps);
     }
 
     task<void> prune(std::string runtime, std::vector<std::string> kept) override {
@@ -84,7 +87,7 @@ private:
             }
             ask.auth = std::move(*auth);
         }
-        launcher::progress_line line = [tell](const std::string& text) { tell({text, 0, 0}); };
+        launcher::progress_line line = [tell](const std::string& text) { tell({text, 0, 0, false}); };
         auto found =
             co_await with_.launcher->import(std::move(ask), std::move(line), launcher::import_deadline);
         if (!found) {
