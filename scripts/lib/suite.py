@@ -144,20 +144,20 @@ class Suite:
         """the service from outside, with real sandboxes (pytest)"""
         files = sorted(path.name for path in (ROOT / "tests/service").glob("test_*.py"))
         named = lambda names: [f"test_{name}.py" for name in names]
-        waiting = named(["restart", "resources", "hard_b1", "hard_b2"])
+        waiting = named(["restart", "resources", "hard_b1", "hard_b2", "builds"])
         # What both backends must do alike is asked of both; each docker lane starts a daemon of its own.
         alike = ["exec", "run", "hard_b1", "hard_b2", "hard_b3", "restart", "files", "files_model", "native_files",
                  "lifecycle", "sessions", "limits", "runtimes"]
         if self.long:
             alike += ["text", "hard_b4", "hard_b5", "archive", "policy"]
-        docker = [name for name in files if name.startswith("test_docker")]
+        docker = [name for name in files if name.startswith("test_docker")] + named(["builds"])
         oci = [name for name in files if name not in docker and name not in waiting]
         minutes = 180 if self.long else 30
         return [self.lane("service", name, seconds, ["/usr/bin/python3", *PYTEST, f"--backend={backend}",
                                                      *[f"tests/service/{file}" for file in chosen],
                                                      *(["--long"] if self.long else [])], {}, minutes)
-                for name, seconds, backend, chosen in [("waiting", 150, "oci", waiting), ("other", 640, "oci", oci),
-                                                       ("docker", 500, "docker", docker),
+                for name, seconds, backend, chosen in [("waiting", 260, "oci", waiting), ("other", 630, "oci", oci),
+                                                       ("docker", 550, "docker", docker),
                                                        ("docker-alike", 530, "docker", named(alike))]]
 
     def embedding(self):

@@ -1,6 +1,8 @@
 """Fixtures of the service tests. Each test module names the rules it tests; rows of docs/hard-cases.md are markers."""
 
+import functools
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -11,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import rootfs  # noqa: E402
+from harness import bases, rootfs  # noqa: E402
 from harness.daemon import GVISOR, Daemon  # noqa: E402
 from harness.service import ROOT, Service, started_by  # noqa: E402
 
@@ -108,6 +110,7 @@ def images(request, trees, backend):
         box = trees.box
         scratch = trees.scratch
         host_image = {"oci": "host", "docker": "host-tree"}[backend]
+        box_image = {"oci": f"dir:{trees.box}", "docker": "box"}[backend]
 
         @classmethod
         def runtimes(cls, *more):
@@ -120,16 +123,69 @@ def images(request, trees, backend):
     return Images
 
 
+@pytest.fixture(scope="session")
+def package_base(request, trees, backend):
+    """package_base(manager): a base image with that package manager and a package for it (harness/bases.py)."""
+
+    @functools.cache
+    def make(manager):
+        tree = bases.base(trees.directory / f"{manager}-base", manager)
+        if backend == "oci":
+            return f"dir:{tree}"
+        name = request.getfixturevalue("docker").load(tree, f"{manager}-base")
+        shutil.rmtree(tree)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def late_base(request, trees, backend):
+    """A base image that is not there: its name, and a function that brings it."""
+    name = f"late-{secrets.token_hex(6)}"
+    if backend == "docker":
+        daemon = request.getfixturevalue("docker")
+        return name, lambda: daemon.load(trees.box, name)
+
+    def bring():
+        shutil.copytree(trees.box, trees.directory / f"{name}-new", symlinks=True)
+        (trees.directory / f"{name}-new").rename(trees.directory / name)
+
+    return f"dir:{trees.directory / name}", bring
+
+
+@pytest.fixture(scope="module")
+def area():
+    """A directory of the module's own."""
+    path = Path(tempfile.mkdtemp(prefix="area-"))
+    yield path
+    shutil.rmtree(path)
+
+
+def _service(request, images, backend, settings):
+    where = {"environment": {"DOCKER_HOST": request.getfixturevalue("docker").host}} if backend == "docker" else {}
+    return Service(request.config.getoption("--program"),
+                   **{"runtimes": images.runtimes(), "backend": backend, **where, **settings})
+
+
+@pytest.fixture
+def unstarted(request, images, backend):
+    """unstarted(**settings): a service that is not started, for commands beside it; what it was in the end is removed."""
+    made = []
+
+    def make(**settings):
+        made.append(_service(request, images, backend, settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.discard()
+
+
 @pytest.fixture(scope="module")
 def services(request, images, backend):
     """services(**settings): a started service; all are stopped at the end of the module and must leave nothing."""
-    program = request.config.getoption("--program")
-
-    def make(**settings):
-        where = {"environment": {"DOCKER_HOST": request.getfixturevalue("docker").host}} if backend == "docker" else {}
-        return Service(program, **{"runtimes": images.runtimes(), "backend": backend, **where, **settings})
-
-    yield from started_by(make)
+    yield from started_by(lambda **settings: _service(request, images, backend, settings))
 
 
 @pytest.fixture(scope="module")

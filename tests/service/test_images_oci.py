@@ -7,28 +7,19 @@ import io
 import json
 import shutil
 import socket
-import subprocess
 import tarfile
-import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
 from harness import rootfs
+from harness.builds import SLOW, Prepare, lines, refusal, stored, warming
 from harness.host import host_processes
 from harness.registry import OwnRegistry, Registry
-from harness.service import Service
 from harness.wait import until
 
 pytestmark = pytest.mark.only("oci")
-
-
-@pytest.fixture(scope="module")
-def area():
-    path = Path(tempfile.mkdtemp(prefix="registries-"))
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +41,6 @@ def own(layout):
     made = OwnRegistry(layout)
     yield made
     made.stop()
-
-
-def stored(service):
-    """What is kept of images, without the skeleton of the host's."""
-    return sorted(path.name for path in (service.state / "images").iterdir()
-                  if path.name.startswith((".new-", "sha256-", "built-")))
-
-
-def refusal(service, runtime):
-    answer = service.request("POST", "/sessions", {"runtime": runtime}, deadline=120)
-    assert answer.status == 502, answer
-    return answer.detail
 
 
 def test_an_image_of_a_registry_runs_and_is_kept_by_its_digest(services, registry, layout):
@@ -311,26 +290,38 @@ def test_a_bridge_under_gvisor_is_refused_in_words(services, images):
     assert "network_mode 'bridge' can't be had with the oci_runtime 'runsc'" in refusal(service, "net")
 
 
-def test_n10_1_prepare_fetches_what_a_session_runs_and_names_what_it_could_not(request, own, images):
-    service = Service(request.config.getoption("--program"), backend="oci", prewarm=False,
-                      runtimes=f"host=host,box={own.host}/box,bad=oci:/no/such/layout")
-    try:
-        done = subprocess.run([*service.command()[:3], "prepare"], env=service.environment(), capture_output=True, text=True,
-                              timeout=180)
-        assert done.returncode == 1
-        assert "Not prepared: bad" in done.stderr.splitlines()[-1]
-        asked = dict(own.asked)
-        assert len(stored(service)) == 1
-        service.start()
-        with service.open(runtime="box") as session:
-            assert session.sh("echo $MARK") == "one\n"
-        assert own.asked == asked
-        done = subprocess.run([*service.command()[:3], "prepare"], env=service.environment(), capture_output=True, text=True,
-                              timeout=60)
-        assert done.returncode == 1 and "a service that runs prepares its runtimes by itself" in done.stderr
-        service.stop()
-    finally:
-        service.discard()
+def test_n10_1_prepare_fetches_what_a_session_runs_and_names_what_it_could_not(unstarted, own):
+    service = unstarted(runtimes=f"host=host,box={own.host}/box,bad=oci:/no/such/layout")
+    done = Prepare(service)
+    assert done.wait() == 1
+    assert "Not prepared: bad" in done.said.splitlines()[-1]
+    asked = dict(own.asked)
+    assert len(stored(service)) == 1
+    service.start()
+    with service.open(runtime="box") as session:
+        assert session.sh("echo $MARK") == "one\n"
+    assert own.asked == asked
+    beside = Prepare(service)
+    assert beside.wait() == 1 and "a service that runs prepares its runtimes by itself" in beside.said
+    service.stop()
+
+
+def test_d_n_111_a_registry_that_fails_first(services, unstarted, own):
+    """In prepare and in the background pass."""
+    service = unstarted(runtimes=f"host=host,box={own.host}/box")
+    own.broken = True
+    done = Prepare(service)
+    until(lambda: "attempt 1 of 3" in done.said or done.process.poll() is not None, SLOW, "the first failure")
+    own.broken = False
+    assert done.wait() == 0, done.said
+    assert f"Preparing runtime box failed (attempt 1 of 3), trying again in 10 s: the image '{own.host}/box' could not be fetched" in done.said
+    assert len(stored(service)) == 1
+    own.broken = True
+    other = services(runtimes=f"host=host,box={own.host}/box", prewarm=1)
+    until(lambda: lines(other, "attempt 1 of 2"), SLOW, "the first failure")
+    own.broken = False
+    until(lambda: lines(other, "the images of all runtimes are here"), SLOW, "the end of the pass")
+    assert len(stored(other)) == 1 and warming(other) == []
 
 
 def test_what_no_runtime_names_any_more_is_removed(services, registry, layout):

@@ -1,5 +1,7 @@
-"""Base images for builds: Debians made of this machine's own packages, with a few small packages lying in /packages."""
+"""Base images for builds: Debians made of this machine's own packages, each with a package manager that finds one small
+package in the image itself, without a network."""
 
+import base64
 import hashlib
 import io
 import json
@@ -11,85 +13,154 @@ from pathlib import Path
 
 from . import rootfs
 
+SYSTEM = ("bash", "coreutils", "dash", "findutils", "grep", "sed", "util-linux", "passwd", "libpam-modules")
+NEEDS = {
+    "pip": ("python3", "python3-pip", "python3-venv", "ca-certificates"),
+    "apt": ("apt", "dpkg", "libc-bin", "tar", "gzip", "xz-utils", "diffutils", "gawk"),
+    "npm": ("nodejs",),
+    "cargo": ("cargo",),  # and with it rustc, and what links
+}
+PACKAGES = "/packages"
+WORDS = "hello from {}\n"  # what each of the packages says
 
-def _run(*argv):
-    subprocess.run([str(one) for one in argv], check=True, capture_output=True, timeout=120)
+
+def missing(manager):
+    """Why this machine can't give a base image that manager; nothing when it can."""
+    program = {"pip": "pip3", "apt": "apt-get", "npm": "npm", "cargo": "/usr/bin/cargo"}[manager]
+    return None if shutil.which(program) else f"this machine has no {program} to put into a base image"
 
 
-def wheel(directory):
-    """The distribution demo 1.0: a module that says hello."""
-    path = Path(directory) / "demo-1.0-py3-none-any.whl"
-    files = {"demo.py": "def hello():\n    return 'hello from a wheel'\n",
-             "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-             "demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-        archive.writestr("demo-1.0.dist-info/RECORD", "".join(f"{name},,\n" for name in files))
+def base(path, manager):
+    """The tree of the image."""
+    path = rootfs.debian(path, (*SYSTEM, *NEEDS[manager]))
+    shutil.copytree("/etc/pam.d", path / "etc/pam.d")
+    for name in ("login.defs", "shells"):
+        shutil.copy(f"/etc/{name}", path / f"etc/{name}")
+    (path / "etc/shadow").write_text("root:*:19000:0:99999:7:::\n")
+    (path / PACKAGES[1:]).mkdir()
+    {"pip": _pip, "apt": _apt, "npm": _npm, "cargo": _cargo}[manager](path)
     return path
 
 
-def debs(directory):
-    """A repository with the package demo: /usr/bin/demo-tool, and an account of its own made by its script."""
-    directory = Path(directory)
-    tree = directory / "tree"
-    (tree / "DEBIAN").mkdir(parents=True)
-    (tree / "usr/bin").mkdir(parents=True)
-    (tree / "DEBIAN/control").write_text("Package: demo\nVersion: 1.0\nArchitecture: all\nMaintainer: tests <t@example.org>\n"
-                                         "Description: a test\n")
-    (tree / "DEBIAN/postinst").write_text("#!/bin/sh\nset -e\nchown 1234:1234 /usr/bin/demo-tool\nchmod 4755 /usr/bin/demo-tool\n")
-    (tree / "DEBIAN/postinst").chmod(0o755)
-    (tree / "usr/bin/demo-tool").write_text("#!/bin/sh\necho hello from a deb\n")
-    (tree / "usr/bin/demo-tool").chmod(0o755)
-    package = directory / "demo_1.0_all.deb"
-    _run("dpkg-deb", "--root-owner-group", "-b", tree, package)
-    control = (tree / "DEBIAN/control").read_text().rstrip("\n")
-    data = package.read_bytes()
-    (directory / "Packages").write_text(f"{control}\nFilename: ./{package.name}\nSize: {len(data)}\n"
-                                        f"SHA256: {hashlib.sha256(data).hexdigest()}\n")
+def _write(folder, files):
+    for name, text in files.items():
+        file = Path(folder) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
 
-def npm_package(directory):
-    """The package demo, demo-1.0.0.tgz."""
-    with tarfile.open(Path(directory) / "demo-1.0.0.tgz", "w:gz") as archive:
-        for name, text in {"package/package.json": json.dumps({"name": "demo", "version": "1.0.0", "main": "index.js"}),
-                           "package/index.js": "module.exports = 'hello from npm';\n"}.items():
+def _pack(archive, files):
+    with tarfile.open(archive, "w:gz") as packed:
+        for name, text in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
+            packed.addfile(entry, io.BytesIO(text.encode()))
 
 
-def python(path):
-    """Debian with pip."""
-    path = rootfs.debian(path, ("bash", "coreutils", "dash", "grep", "sed", "python3", "python3-pip"))
-    for marker in path.glob("usr/lib/python3*/EXTERNALLY-MANAGED"):
-        marker.unlink()
-    (path / "packages").mkdir()
-    wheel(path / "packages")
-    return path
+def _sha256(data):
+    return hashlib.sha256(data).hexdigest()
 
 
-def apt(path):
-    """Debian with apt, whose only source is /packages."""
-    path = rootfs.debian(path, ("bash", "coreutils", "dash", "grep", "sed", "apt", "dpkg", "libc-bin", "tar", "gzip", "xz-utils",
-                                "diffutils"))
-    (path / "packages").mkdir()
-    debs(path / "packages")
+def _pip(path):
+    (path / "usr/bin/python").symlink_to("python3")
+    # Debian's pip does as it is told.
+    _write(path, {"etc/pip.conf": f"[global]\nno-index = true\nfind-links = {PACKAGES}\nbreak-system-packages = true\n"})
+    _wheel(path / PACKAGES[1:])
+
+
+def _wheel(folder, name="hello_pip", version="1.0"):
+    """A wheel with a module of that name and a program `hello-pip`."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": "def main():\n    print('hello from pip')\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[console_scripts]\nhello-pip = {name}:main\n",
+    }
+    rows = [f"{file},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()},{len(text)}"
+            for file, text in files.items()]
+    files[f"{info}/RECORD"] = "\n".join([*rows, f"{info}/RECORD,,"]) + "\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as packed:
+        for file, text in files.items():
+            packed.writestr(file, text)
+
+
+def _apt(path):
+    """A repository in a folder with one package, and as much of dpkg's state as apt needs. The package gives its program
+    to an account and a mode of its own."""
     for name in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "var/lib/apt/lists/partial",
                  "var/cache/apt/archives/partial", "var/log/apt", "etc/apt/apt.conf.d", "etc/apt/preferences.d",
-                 "etc/apt/sources.list.d", "etc/apt/trusted.gpg.d"):
+                 "etc/apt/sources.list.d", "etc/apt/trusted.gpg.d", "etc/dpkg/dpkg.cfg.d"):
         (path / name).mkdir(parents=True, exist_ok=True)
-    (path / "var/lib/dpkg/status").touch()
-    (path / "etc/apt/sources.list").write_text("deb [trusted=yes] file:/packages ./\n")
-    return path
+    _write(path, {"var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
+                  "etc/apt/apt.conf.d/local": 'APT::Sandbox::User "root";\n',
+                  "etc/apt/sources.list": f"deb [trusted=yes] file:{PACKAGES} ./\n"})
+    control = "Package: hello-apt\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody <nobody@localhost>\nDescription: a test\n"
+    folder = path / PACKAGES[1:]
+    made = folder / "hello-apt"
+    _write(made, {"DEBIAN/control": control, "usr/bin/hello-apt": "#!/bin/sh\necho hello from apt\n",
+                  "DEBIAN/postinst": "#!/bin/sh\nset -e\nchown 1234:1234 /usr/bin/hello-apt\nchmod 4755 /usr/bin/hello-apt\n"})
+    for program in ("usr/bin/hello-apt", "DEBIAN/postinst"):
+        (made / program).chmod(0o755)
+    deb = folder / "hello-apt_1.0_all.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", made, deb], check=True, capture_output=True, timeout=60)
+    shutil.rmtree(made)
+    data = deb.read_bytes()
+    (folder / "Packages").write_text(f"{control}Filename: ./{deb.name}\nSize: {len(data)}\nSHA256: {_sha256(data)}\n")
 
 
-def node(path):
-    """Debian with npm; the package lies in /workspace, where it is installed."""
-    path = rootfs.debian(path, ("bash", "coreutils", "dash", "grep", "sed", "nodejs", "npm"))
-    # As it is here: it may have been updated by itself, and then its package no longer tells what belongs to it.
+def _npm(path):
+    """The package lies in /workspace, where it is installed."""
+    # As it is here: npm may have replaced itself, and then its package no longer tells what belongs to it.
     program = Path(shutil.which("npm")).resolve().parents[1]
     shutil.copytree(program, path / str(program)[1:], symlinks=True, dirs_exist_ok=True)
+    if not (path / "usr/bin/npm").exists():
+        (path / "usr/bin/npm").symlink_to(program / "bin/npm-cli.js")
+    _write(path, {"usr/etc/npmrc": "offline=true\naudit=false\n"})
     (path / "workspace").mkdir()
-    npm_package(path / "workspace")
-    return path
+    _pack(path / "workspace/hello-npm.tgz",
+          {"package/package.json": json.dumps({"name": "hello-npm", "version": "1.0.0", "main": "index.js"}),
+           "package/index.js": "module.exports = 'hello from npm';\n"})
+
+
+# In the place of crates.io a registry in a folder; where Debian has no `cc`, gcc links; programs go where PATH finds them.
+CARGO_CONFIG = f"""
+[source.crates-io]
+replace-with = "here"
+[source.here]
+local-registry = "{PACKAGES}/crates"
+[install]
+root = "/usr/local"
+[build]
+rustflags = ["-Clinker=gcc"]
+[net]
+offline = true
+"""
+
+
+# Of the C compiler only what links is needed: 115 MB less.
+COMPILES = ("usr/bin/*-lto-dump-*", "usr/lib/gcc/*/*/lto1", "usr/lib/gcc/*/*/cc1", "usr/lib/*/lib?san.so.*")
+
+
+def _cargo(path):
+    """A program, and a library that it needs."""
+    for one in (file for pattern in COMPILES for file in path.glob(pattern)):
+        one.unlink()
+    _write(path / "root/.cargo", {"config.toml": CARGO_CONFIG})
+    crates = path / PACKAGES[1:] / "crates"
+    _crate(crates, "hello-words", {"src/lib.rs": "pub const FROM: &str = \"cargo\";\n"})
+    _crate(crates, "hello-cargo", {"src/main.rs": "fn main() {\n    println!(\"hello from {}\", hello_words::FROM);\n}\n"},
+           needs=["hello-words"])
+
+
+def _crate(folder, name, files, needs=(), version="1.0.0"):
+    dependencies = "".join(f'{one} = "1"\n' for one in needs)
+    manifest = f'[package]\nname = "{name}"\nversion = "{version}"\nedition = "2021"\n[dependencies]\n{dependencies}'
+    place = folder / f"index/{name[:2]}/{name[2:4]}"
+    place.mkdir(parents=True, exist_ok=True)
+    crate = folder / f"{name}-{version}.crate"
+    _pack(crate, {f"{name}-{version}/{file}": text for file, text in {"Cargo.toml": manifest, **files}.items()})
+    (place / name).write_text(json.dumps({
+        "name": name, "vers": version, "cksum": _sha256(crate.read_bytes()), "features": {}, "yanked": False,
+        "deps": [{"name": one, "req": "^1", "features": [], "optional": False, "default_features": True, "target": None,
+                  "kind": "normal"} for one in needs]}) + "\n")

@@ -63,10 +63,12 @@ class Registry:
 
 
 class OwnRegistry:
-    """Serves the first image of `layout` under any tag. `gate` holds its layers back while it is cleared; `asked` counts blobs."""
+    """Serves the first image of `layout` under any tag, or answers 500 while it is `broken`. `gate` holds its layers back while it is
+    cleared; `asked` counts blobs."""
 
     def __init__(self, layout):
         self.layout = Path(layout)
+        self.broken = False
         self.gate = threading.Event()
         self.gate.set()
         self.asked = {}
@@ -83,6 +85,8 @@ class OwnRegistry:
 
             def do_GET(self):
                 parts = self.path.split("/")
+                if registry.broken:
+                    return self.send_error(500)
                 if self.path == "/v2/":
                     return self.answer(b"{}", "application/json")
                 digest = parts[-1] if parts[-1].startswith("sha256:") else registry.manifest
