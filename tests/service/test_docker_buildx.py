@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import buildx, host, packages
+from harness import bases, buildx, host
 from harness.daemon import Daemon
 from harness.service import Service, leftovers, started_by
 from harness.wait import until
@@ -43,7 +43,7 @@ def daemon(programs, trees):
     try:
         one.start()
         one.load(trees.box, "box")
-        one.load(packages.base(trees.directory / "buildx-base"), "package-base", ENV=packages.ENV)
+        one.load(bases.base(trees.directory / "buildx-base", "pip", "apt", "npm"), "package-base", ENV="PIP_NO_INDEX=1")
         tree = trees.directory / "frontend"
         (tree / "bin").mkdir(parents=True)
         shutil.copy(programs[1], tree / "bin/dockerfile-frontend")

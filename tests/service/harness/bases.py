@@ -1,5 +1,5 @@
-"""Base images for builds: Debians made of this machine's own packages, each with a package manager that finds one small
-package in the image itself, without a network."""
+"""Base images for builds: Debians made of this machine's own packages, with package managers that find one small package each
+in the image itself, without a network."""
 
 import base64
 import hashlib
@@ -30,15 +30,16 @@ def missing(manager):
     return None if shutil.which(program) else f"this machine has no {program} to put into a base image"
 
 
-def base(path, manager):
+def base(path, *managers):
     """The tree of the image."""
-    path = rootfs.debian(path, (*SYSTEM, *NEEDS[manager]))
+    path = rootfs.debian(path, (*SYSTEM, *(package for one in managers for package in NEEDS[one])))
     shutil.copytree("/etc/pam.d", path / "etc/pam.d")
     for name in ("login.defs", "shells"):
         shutil.copy(f"/etc/{name}", path / f"etc/{name}")
     (path / "etc/shadow").write_text("root:*:19000:0:99999:7:::\n")
     (path / PACKAGES[1:]).mkdir()
-    {"pip": _pip, "apt": _apt, "npm": _npm, "cargo": _cargo}[manager](path)
+    for one in managers:
+        {"pip": _pip, "apt": _apt, "npm": _npm, "cargo": _cargo}[one](path)
     return path
 
 
