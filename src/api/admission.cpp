@@ -13,8 +13,16 @@ namespace {
 
 constexpr std::string_view token_header = "X-Sandbox-Token";
 
+/// A body of more bytes is parsed and read by a worker: an I/O thread would hold up everybody's requests.
+constexpr std::size_t most_at_once = 256 * 1024;
+
+struct taken_body {
+    wire::parsed_body json;
+    bool large = false;
+};
+
 /// Reads and parses the body; nothing when that failed and was answered.
-task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
+task<std::optional<taken_body>> take_body(call& c, bool trusted) {
     auto bytes = co_await c.x.body().read_all(trusted ? c.on.max_body_bytes : stranger_body_bytes);
     if (!bytes) {
         if (bytes.error() == http::body_fault::too_large && !trusted) {
@@ -24,13 +32,24 @@ task<std::optional<wire::parsed_body>> take_body(call& c, bool trusted) {
         }
         co_return std::nullopt;
     }
-    auto parsed = wire::parse_body(c.x.head().header("Content-Type"), *bytes);
+    const bool large = bytes->size() > most_at_once;
+    const auto parse = [&c, &bytes] { return wire::parse_body(c.x.head().header("Content-Type"), *bytes); };
+    auto parsed = large ? co_await c.on.workers.run(parse) : parse();
     if (auto* failure = std::get_if<wire::body_failure>(&parsed)) {
         co_await c.x.answer().send(
             http::json_reply(static_cast<unsigned>(failure->status), std::move(failure->body)));
         co_return std::nullopt;
     }
-    co_return std::get<wire::parsed_body>(std::move(parsed));
+    co_return taken_body{std::get<wire::parsed_body>(std::move(parsed)), large};
+}
+
+task<void> read_body(call& c, const taken_body& body, const reader& read, wire::fault_list& faults) {
+    const auto work = [&] { read(body.json, faults); };
+    if (body.large) {
+        co_await c.on.workers.run(work);
+    } else {
+        work();
+    }
 }
 
 bool takes_json(const call& c) {
@@ -79,7 +98,7 @@ task<bool> admit_service(call& c, reader read) {
     expect_access(c, openapi::access::service);
     const auto token = c.x.head().header(token_header);
     const bool trusted = token && c.on.sessions.is_service(*token);
-    std::optional<wire::parsed_body> body;
+    std::optional<taken_body> body;
     if (takes_json(c)) {
         // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, trusted);
@@ -94,7 +113,7 @@ task<bool> admit_service(call& c, reader read) {
         co_return false;
     }
     wire::fault_list faults;
-    read(*body, faults);
+    co_await read_body(c, *body, read, faults);
     if (!faults.empty()) {
         co_await c.x.answer().send(reply_of(faults));
         co_return false;
@@ -109,7 +128,7 @@ task<bool> admit_session(call& c, reader read) {
     wire::fault_list faults;
     const bool well_formed = wire::check_session_id(id, faults);
     const auth::scope scope = token && well_formed ? c.on.sessions.authorize(*token, id) : auth::scope::none;
-    std::optional<wire::parsed_body> body;
+    std::optional<taken_body> body;
     if (takes_json(c)) {
         // Into an empty optional: assigned over a value, JSON would be copied into that one's own memory.
         body = co_await take_body(c, scope != auth::scope::none);
@@ -125,7 +144,7 @@ task<bool> admit_session(call& c, reader read) {
             co_return false;
         }
     }
-    read(*body, faults);
+    co_await read_body(c, *body, read, faults);
     if (!faults.empty()) {
         co_await c.x.answer().send(reply_of(faults));
         co_return false;

@@ -5,6 +5,7 @@
 // in errors.hpp. Runs on the connection's strand.
 
 #include "api/routes.hpp"
+#include "core/offload.hpp"
 #include "http/exchange.hpp"
 #include "openapi/operation.hpp"
 #include "router/table.hpp"
@@ -20,6 +21,7 @@ namespace sandboxd::api {
 /// What handlers stand on; outlives the server.
 struct context {
     session::registry& sessions;
+    core::worker_pool& workers;         ///< for what takes long enough to hold others up
     std::uint64_t max_body_bytes;       ///< of one request with a valid token
     std::vector<std::string> endpoints; ///< sorted templates without "/", shown by the index
     service_facts facts;

@@ -70,8 +70,10 @@ constexpr auto endpoints = [] {
 
 class service_handler {
 public:
-    service_handler(session::registry& sessions, std::uint64_t max_body_bytes, service_facts facts)
-        : table_(endpoints), context_{sessions, max_body_bytes, table_.patterns(), std::move(facts)} {
+    service_handler(session::registry& sessions, core::worker_pool& workers, std::uint64_t max_body_bytes,
+                    service_facts facts)
+        : table_(endpoints),
+          context_{sessions, workers, max_body_bytes, table_.patterns(), std::move(facts)} {
         std::erase(context_.endpoints, "/");
     }
 
@@ -93,8 +95,9 @@ private:
 
 } // namespace
 
-http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes, service_facts facts) {
-    auto all = std::make_shared<const service_handler>(sessions, max_body_bytes, std::move(facts));
+http::handler create_handler(session::registry& sessions, core::worker_pool& workers,
+                             std::uint64_t max_body_bytes, service_facts facts) {
+    auto all = std::make_shared<const service_handler>(sessions, workers, max_body_bytes, std::move(facts));
     return [all](http::exchange& x) { return all->answer(x); };
 }
 

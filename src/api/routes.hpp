@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/offload.hpp"
 #include "http/exchange.hpp"
 #include "images/keeper.hpp"
 #include "openapi/operation.hpp"
@@ -19,9 +20,9 @@ struct service_facts {
     std::function<std::vector<images::warming>()> warming; ///< images being made ready; may be empty
 };
 
-/// The service's handler: finds the route and calls it. The registry outlives it.
-[[nodiscard]] http::handler create_handler(session::registry& sessions, std::uint64_t max_body_bytes,
-                                           service_facts facts);
+/// The service's handler: finds the route and calls it. Registry and workers outlive it.
+[[nodiscard]] http::handler create_handler(session::registry& sessions, core::worker_pool& workers,
+                                           std::uint64_t max_body_bytes, service_facts facts);
 
 /// Every route with what is told of it, in the order of the table.
 [[nodiscard]] std::vector<openapi::route> described_routes();

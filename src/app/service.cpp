@@ -238,8 +238,8 @@ private:
             return listeners.error();
         }
         const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
-        server_ =
-            http::create_server(api::create_handler(*sessions_, max_body, facts()), budget_, http::limits{});
+        server_ = http::create_server(api::create_handler(*sessions_, workers_, max_body, facts()), budget_,
+                                      http::limits{});
         const std::string first = listeners->front()->address();
         for (auto& one : *listeners) {
             core::log::info("sandboxd {} ({}) listens on {}://{}", version(), commit(),

@@ -224,6 +224,18 @@ def test_1_1_5_faults_of_exec_one_object_each(shared, body, faults):
         assert {"type", "loc", "msg", "input"} <= set(fault) <= {"type", "loc", "msg", "input", "ctx"}
 
 
+@pytest.mark.parametrize("padding", [0, 256 * 1024, 4 * 1024 * 1024])
+def test_1_1_5_a_body_is_read_alike_whatever_its_size(shared, padding):
+    rest = {"padding": "x" * padding}  # unknown: ignored
+    assert shared.request("POST", "/exec", {"command": "echo read", **rest}).json()["output"] == "read\n"
+    answer = shared.request("POST", "/exec", {"command": 5, "timeout_seconds": [], **rest})
+    assert answer.faults() == [("string_type", ["body", "command"]), ("int_type", ["body", "timeout_seconds"])]
+    answer = shared.request("POST", "/exec", json.dumps(rest)[:-1].encode(), JSON)
+    assert (answer.status, answer.detail[0]["type"]) == (422, "json_invalid")
+    answer = shared.request("POST", "/exec", json.dumps(rest).encode() + b"\xff", JSON)
+    assert (answer.status, answer.json()) == (400, {"detail": "There was an error parsing the body"})
+
+
 @pytest.mark.parametrize("value", [3, 3.0, True, "3", " 7 ", "7.0", "1_000", None])
 def test_1_1_6_what_passes_for_an_integer(shared, value):
     assert shared.request("POST", "/exec", {"command": "true", "timeout_seconds": value}).status == 200
