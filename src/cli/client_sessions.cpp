@@ -1,6 +1,7 @@
 #include "cli/client_run.hpp"
 #include "cli/terminal.hpp"
 #include "client/failure.hpp"
+#include "client/or_null.hpp"
 #include "core/deadline.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,10 +21,6 @@ using client::fault;
 using client::fields;
 
 namespace {
-
-json::value or_null(const std::optional<std::string>& text) {
-    return text ? json::value(*text) : json::value(nullptr);
-}
 
 client::outcome<int> printed(bool written) {
     return written ? client::outcome<int>(0)
@@ -98,8 +95,8 @@ status_task open_session(const service& of, const client_call& call) {
     }
     json::object body;
     body["session_id"] = call.words.empty() ? json::value(nullptr) : json::value(call.words.front());
-    body["runtime"] = or_null(call.value("--runtime"));
-    body["tenant"] = or_null(call.value("--tenant"));
+    body["runtime"] = client::or_null(call.value("--runtime"));
+    body["tenant"] = client::or_null(call.value("--tenant"));
     body["reuse"] = call.has("--reuse");
     body["attach"] = call.has("--attach");
     const auto answer = co_await ask(of, "POST", "/sessions", json::value(body), *timeout);

@@ -1,6 +1,7 @@
 #include "sandboxd/remote_sandbox.hpp"
 
 #include "client/failure.hpp"
+#include "client/or_null.hpp"
 #include "client/remote_session.hpp"
 #include "core/base64.hpp"
 
@@ -17,10 +18,6 @@ using session_ptr = std::shared_ptr<remote_session>;
 
 std::string could_not(const char* what, const std::string& path) {
     return std::string("Error: could not ") + what + " '" + path + "'";
-}
-
-json::value or_null(const std::optional<std::string>& text) {
-    return text ? json::value(*text) : json::value(nullptr);
 }
 
 task<std::string> read_text(session_ptr of, std::string path, std::uint64_t offset, std::uint64_t limit) {

@@ -1,6 +1,7 @@
 #include "client/remote_session.hpp"
 
 #include "client/failure.hpp"
+#include "client/or_null.hpp"
 #include "core/random.hpp"
 
 #include <boost/json/object.hpp>
@@ -13,10 +14,6 @@ namespace sandboxd::client {
 namespace json = boost::json;
 
 namespace {
-
-json::value or_null(const std::optional<std::string>& text) {
-    return text ? json::value(*text) : json::value(nullptr);
-}
 
 template <class T>
 void throw_if_cancelled(bool cancelled, const strand_call<T>& call) {

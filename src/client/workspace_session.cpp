@@ -1,6 +1,7 @@
 #include "client/workspace_session.hpp"
 
 #include "client/failure.hpp"
+#include "client/or_null.hpp"
 #include "core/deadline.hpp"
 #include "core/log.hpp"
 
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds ask_again{200};
 constexpr std::chrono::seconds wait_notice{3};
-
-json::value or_null(const std::optional<std::string>& text) {
-    return text ? json::value(*text) : json::value(nullptr);
-}
 
 /// Calls `say` once after a while; cancelled by its end.
 class notice {
