@@ -20,7 +20,7 @@ namespace sandboxd::config {
 /// What SANDBOXD_RUNTIMES is when it is not set (contract 5.5), definitions resolved.
 [[nodiscard]] std::vector<runtime_entry> default_runtimes();
 
-/// A fuller list an operator may choose (contract 5.6), definitions resolved.
+/// A fuller list an operator may choose as `@suggested` (contract 5.6), definitions resolved.
 [[nodiscard]] std::vector<runtime_entry> suggested_runtimes();
 
 } // namespace sandboxd::config

@@ -1,5 +1,6 @@
 #include "config/runtimes.hpp"
 
+#include "config/catalogue.hpp"
 #include "config/definition.hpp"
 #include "config/runtime_reader.hpp"
 #include "config/text.hpp"
@@ -14,6 +15,8 @@ namespace {
 using std::string;
 using std::string_view;
 namespace json = boost::json;
+
+constexpr string_view suggested = "@suggested"; ///< as an entry: the whole list (contract 5.6)
 
 void put(std::vector<runtime_entry>& list, runtime_entry entry) {
     const auto same = std::find_if(list.begin(), list.end(), [&entry](const runtime_entry& other) {
@@ -144,6 +147,12 @@ result<std::vector<runtime_entry>> parse_compact(string_view text, string_view l
     while (!text.empty()) {
         const string_view part = next_part(text, ',');
         if (part.empty()) {
+            continue;
+        }
+        if (part == suggested) {
+            for (auto& entry : suggested_runtimes()) {
+                put(out, std::move(entry));
+            }
             continue;
         }
         auto entry = read_compact_entry(part, label);

@@ -12,8 +12,8 @@ namespace sandboxd::config {
 
 /// Reads SANDBOXD_RUNTIMES in either of its syntaxes (contract 5.3), checks every entry (5.2, 11.11:
 /// `@names`, sizes, ranges) and fills in the definitions of built-ins. The order is kept, a later duplicate
-/// of an alias takes the place of the earlier one. `label` begins every error: it names the variable, or the
-/// file and key.
+/// of an alias takes the place of the earlier one. In the compact syntax the entry "@suggested" stands for
+/// all of suggested_runtimes(). `label` begins every error: it names the variable, or the file and key.
 [[nodiscard]] result<std::vector<runtime_entry>> parse_runtimes(std::string_view text,
                                                                 std::string_view label);
 

@@ -207,9 +207,68 @@ BOOST_AUTO_TEST_CASE(catalogues) {
         }
     }
     BOOST_TEST((networked == std::set<std::string>{"coding", "polyglot", "python-scraping"}));
-    BOOST_TEST(builtin_names().size() == 15U);
-    BOOST_TEST(find_builtin("node-react")->packages.back() == "@types/react");
-    BOOST_TEST(find_builtin("coding")->setup_commands.size() == 2U);
+}
+
+// Contract 5.7.
+BOOST_AUTO_TEST_CASE(built_in_runtimes) {
+    struct row {
+        const char* name;
+        const char* image; ///< ready, or what it is built on
+        std::vector<std::string> packages;
+        const char* manager;
+        const char* work_dir;
+        std::size_t commands = 0;
+    };
+    const std::vector<row> table{
+        {"coding", "python:3.12-slim", {}, "pip", "/workspace", 2},
+        {"polyglot", "python:3.12-slim", {"numpy", "duckdb", "polars", "httpx"}, "pip", "/workspace", 2},
+        {"python-minimal", "python:3.12-slim", {}, "", "/workspace"},
+        {"python-datascience",
+         "python:3.12-slim",
+         {"pandas", "numpy", "matplotlib", "scikit-learn", "seaborn"},
+         "pip",
+         "/workspace"},
+        {"python-analytics", "python:3.12-slim", {"duckdb", "polars", "pyarrow"}, "pip", "/workspace"},
+        {"python-web",
+         "python:3.12-slim",
+         {"fastapi", "uvicorn", "sqlalchemy", "httpx"},
+         "pip",
+         "/workspace"},
+        {"python-scraping",
+         "python:3.12-slim",
+         {"httpx", "beautifulsoup4", "lxml", "markdownify"},
+         "pip",
+         "/workspace"},
+        {"python-documents",
+         "python:3.12-slim",
+         {"pypdf", "python-docx", "openpyxl", "pillow"},
+         "pip",
+         "/workspace"},
+        {"node-minimal", "node:20-slim", {}, "", "/app"},
+        {"node-typescript", "node:20-slim", {"typescript", "tsx", "vitest"}, "npm", "/app"},
+        {"node-react",
+         "node:20-slim",
+         {"typescript", "vite", "react", "react-dom", "@types/react"},
+         "npm",
+         "/app"},
+        {"bun", "oven/bun:1-slim", {}, "", "/app"},
+        {"deno", "denoland/deno:alpine", {}, "", "/app"},
+        {"go", "golang:1.23-alpine", {}, "", "/src"},
+        {"rust", "rust:1-slim", {}, "", "/src"},
+    };
+    BOOST_TEST(builtin_names().size() == table.size());
+    for (const auto& want : table) {
+        const auto* got = find_builtin(want.name);
+        BOOST_REQUIRE_MESSAGE(got != nullptr, want.name);
+        const bool ready = *want.manager == '\0';
+        BOOST_TEST((ready ? got->image : got->base_image).value_or("(none)") == want.image, want.name);
+        BOOST_TEST((ready ? got->base_image : got->image).has_value() == false, want.name);
+        BOOST_TEST(got->packages == want.packages, boost::test_tools::per_element());
+        BOOST_TEST((ready || got->package_manager == want.manager), want.name);
+        BOOST_TEST(got->work_dir == want.work_dir, want.name);
+        BOOST_TEST(got->setup_commands.size() == want.commands, want.name);
+        BOOST_TEST(!got->description.empty(), want.name);
+    }
     BOOST_TEST((find_builtin("nope") == nullptr));
 }
 

@@ -56,6 +56,19 @@ BOOST_AUTO_TEST_CASE(compact_entries) {
     BOOST_TEST((got[2].image == "oci:/images/layout:tag"));
 }
 
+BOOST_AUTO_TEST_CASE(the_suggested_list_is_an_entry_that_others_may_change) {
+    const auto got = parsed(" @suggested , rust=@rust;mem_limit=8g, mine=img");
+    const auto suggested = suggested_runtimes();
+    BOOST_REQUIRE(got.size() == suggested.size() + 1);
+    for (std::size_t i = 0; i + 1 < suggested.size(); ++i) {
+        BOOST_TEST((got[i] == suggested[i]), suggested[i].alias);
+    }
+    BOOST_TEST(got[10].alias == "rust");
+    BOOST_TEST((got[10].mem_limit == "8g"));
+    BOOST_TEST(!got[10].cpus.has_value());
+    BOOST_TEST(got[11].alias == "mine");
+}
+
 BOOST_AUTO_TEST_CASE(a_later_duplicate_wins_in_the_place_of_the_first) {
     const auto got = parsed("a=one,b=two,a=three");
     BOOST_TEST(got.size() == 2U);

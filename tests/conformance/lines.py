@@ -16,18 +16,19 @@ AREAS = {
                  "194 201 202 204 205 210 220 225 226 230 236 237 242 244 246-248 257 262 264 271 276 283-285"),
     "8.2": (32, "14 30"),
     "8.3": (25, "4 10 12-17 19 25"),
-    "N": (113, "3-5 89 95 110"),
+    "N": (113, "3-5 89 95"),
 }
 MISSING = {"N": "9 15-19 28 29 39 47-49 59 71-79 105-109"}
 
-IMAGES = "tests/service/test_docker_images.py: a daemon that builds and pulls, and may fail first"
+BUILDS = "tests/service/test_builds.py, on both backends"
+PULLS = "tests/service/test_docker_images.py and test_images_oci.py: a pass that pulls and builds"
 SANDBOXES = "one kind of sandbox here, always asynchronous: the lines on operations, usage, purge and reuse cover it"
 EMBEDDING = "needs a sandbox of one's own: the embedding interface, not there yet"
 
 ELSEWHERE = {
     "8.1": {
-        "169-171": "tests/config, per-runtime ceilings; shown by 8.2 line 3", "172 173": IMAGES,
-        "190-192 195 196": IMAGES, "272": IMAGES,
+        "169-171": "tests/config, per-runtime ceilings; shown by 8.2 line 3", "172 173": BUILDS,
+        "190-192 196": BUILDS, "195": PULLS, "272": BUILDS,
         "233": "the test of 231", "266-270": SANDBOXES,
         "275": "the service tests start as root, which may always chown",
         "283-285": "the client's own behaviour",
@@ -36,7 +37,7 @@ ELSEWHERE = {
     "8.3": {"22": EMBEDDING},
     "N": {
         "82": "the test of line 108 of 8.1 for a stopped one", "102": "takes longer than the suite may",
-        "69": "the service tests start as root, which may read everything", "111 112": IMAGES, "36": "needs a file system of its own size",
+        "69": "the service tests start as root, which may read everything", "110-112": BUILDS, "36": "needs a file system of its own size",
     },
 }
 

@@ -55,6 +55,18 @@ def test_4_6_setup_commands_variables_and_an_account(services, images, package_b
         assert session.sh("touch /opt/venv/x && echo may") == "may\n"
 
 
+def test_8_1_172_173_a_built_runtimes_ceilings_and_the_services_work_dir(services, images):
+    """Another work directory in the definition is not the sandbox's."""
+    entry = {**built("shaped", images.box_image, work_dir="/app", setup_commands=["pwd >/made"]), "mem_limit": "96m", "pids_limit": 77,
+             "description": "mine"}
+    service = services(runtimes=runtimes(images, shaped=entry), work_dir="/work", mem_limit="64m")
+    row = {one["alias"]: one for one in service.request("GET", "/policy").json()["runtimes"]}["shaped"]
+    assert (row["mem_limit"], row["pids_limit"], row["builds"], row["description"]) == ("96m", 77, True, "mine")
+    with service.open(runtime="shaped") as session:
+        assert session.sh("pwd; cat /made") == "/work\n/\n"
+        assert session.request("GET", "?usage=true").json()["usage"]["memory_limit_bytes"] == 96 << 20
+
+
 def test_two_opens_of_an_unbuilt_runtime_start_one_build(services, images, tags_of):
     service = services(runtimes=runtimes(images, slow=built(
         "once", images.box_image, setup_commands=["sleep 3", "cat /proc/sys/kernel/random/uuid >/made"])))
@@ -199,16 +211,19 @@ def test_d_n_111_a_first_failure_then_success_in_the_background_pass(services, i
     assert len(lines(service, "building image")) == before
 
 
-def test_4_7_a_pass_that_fails_leaves_the_service_at_work(services, images):
-    service = services(runtimes=runtimes(images, bad=built("bad-pass", images.box_image, setup_commands=["exit 1"])), prewarm=1)
+def test_8_1_192_196_a_runtime_that_fails_stops_neither_the_service_nor_the_next(services, images, tags_of):
+    service = services(runtimes=runtimes(images, bad=built("bad-pass", images.box_image, setup_commands=["exit 1"]),
+                                         worse=built("next-pass", images.box_image)), prewarm=1)
     with service.open(runtime="box") as session:
         assert session.sh("echo up") == "up\n"
     until(lambda: lines(service, "Could not prepare runtime bad"), SLOW, "the last failure")
+    until(lambda: lines(service, "runtime worse is ready"), SLOW, "the next one")
+    assert len(tags_of(service, "next-pass-")) == 1
     assert service.request("GET", "/healthz").status == 200
     assert service.request("GET", "/policy").json()["prewarm"] is True
 
 
-def test_4_7_prewarm_can_be_turned_off(services, images, tags_of):
+def test_8_1_191_prewarm_can_be_turned_off(services, images, tags_of):
     """The other service, which is started later, shows how long a pass takes."""
     cold = services(runtimes=runtimes(images, cold=built("cold", images.box_image)), prewarm=0)
     warm = services(runtimes=runtimes(images, warm=built("warm", images.box_image)), prewarm=1)

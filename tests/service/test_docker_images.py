@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import packages
-from harness.builds import REPOSITORY, built, lines, runtimes, tags
+from harness.builds import REPOSITORY, SLOW, built, lines, runtimes, tags
 from harness.service import free_port
 from harness.wait import until
 
@@ -142,6 +142,15 @@ def test_4_5_a_pull_with_the_docker_commands_credentials(docker, services, regis
     without = services(runtimes=json.dumps({"kept": image}))
     answer = without.request("POST", "/sessions", {"runtime": "kept"})
     assert answer.status == 502 and "kept/box" in answer.detail
+
+
+def test_8_1_195_a_pass_pulls_what_is_ready_and_builds_the_rest(docker, services, images, registry, tags_of):
+    address, environment, image = registry
+    docker.request("DELETE", f"/images/{image}")
+    service = services(environment=environment, runtimes=runtimes(images, kept=image, made=built("pass", "box")), prewarm=1)
+    until(lambda: lines(service, "the images of all runtimes are here"), SLOW, "the end of the pass")
+    assert len(lines(service, f"image {image} is pulled")) == 1 and len(tags_of("pass-")) == 1
+    assert image in docker.get(f"/images/{image}/json")["RepoTags"]
 
 
 def test_a_base_image_is_pulled_with_them_too(docker, services, images, registry):
