@@ -74,7 +74,7 @@ struct event_record {
 inline constexpr std::size_t events_kept = 200; ///< per session
 
 // What can change. A change to a session or slot that is not there any more does nothing.
-struct put_slot {
+struct put_slot { ///< the record of a place where nothing is yet: see commit()
     slot_record slot;
 };
 struct drop_slot {
@@ -158,8 +158,10 @@ public:
     [[nodiscard]] virtual task<result<std::vector<event_record>>> events(std::int64_t order) = 0;
 
     /// Applies all changes or none. When it has answered, they survive a crash of the service and of the
-    /// machine. Callers that wait at the same time share one write to the disk. errc::io (disk full, ...),
-    /// errc::exists (an id is open twice), errc::unavailable after close().
+    /// machine; slots that are put, without anything else, the latter from the next other commit on. (No
+    /// sandbox survives a machine that crashes, and what is left of it is found without a record, as the
+    /// builder's own.) Callers that wait at the same time share one write to the disk. errc::io (disk full,
+    /// ...), errc::exists (an id is open twice), errc::unavailable after close().
     [[nodiscard]] virtual task<result<void>> commit(std::vector<change> changes) = 0;
 
     /// Ends: what was accepted is written, later commits are refused. Blocks; idempotent.

@@ -2,6 +2,7 @@
 #include "core/log.hpp"
 #include "store/records.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -163,8 +164,28 @@ private:
         }
     }
 
+    static bool only_puts_slots(const request_ptr& one) {
+        return std::ranges::all_of(one->changes,
+                                   [](const change& each) { return std::holds_alternative<put_slot>(each); });
+    }
+
+    /// Whether the next transaction is on the disk when it has ended: with it all before it are.
+    result<void> sync(bool wanted) {
+        if (wanted == syncs_) {
+            return {};
+        }
+        auto set = execute(db_.get(), wanted ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+        if (set) {
+            syncs_ = wanted;
+        }
+        return set;
+    }
+
     void write(const std::vector<request_ptr>& writers) {
-        auto done = execute(db_.get(), "BEGIN IMMEDIATE");
+        auto done = sync(!std::ranges::all_of(writers, only_puts_slots));
+        if (done) {
+            done = execute(db_.get(), "BEGIN IMMEDIATE");
+        }
         for (const auto& one : writers) {
             if (!done) {
                 break;
@@ -210,6 +231,7 @@ private:
 
     database db_;
     records records_;
+    bool syncs_ = true; ///< as open_database() leaves it
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<request_ptr> queue_;

@@ -1,10 +1,12 @@
 """A service that is killed loses nothing (the issue's "It must show" 5; design "Decided" 3, 18, 19, 21)."""
 
+import contextlib
 import http.client
 import os
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -233,6 +235,20 @@ def test_kill_9_while_opening_leaves_no_orphan(services, count, seed):
         until(lambda: len(sandboxes_of(service.directory)) == len(rows), what="no orphan")
         for row in rows:
             assert service.request("DELETE", f"/sessions/{row['session_id']}").status == 204
+    until(lambda: sandboxes_of(service.directory) == set(), what="no sandbox left")
+
+
+def test_what_a_dead_machine_left_without_a_record_is_removed(services):
+    """A slot's record reaches the disk with the session's: a power cut between the two leaves a place that no record names."""
+    service = services(on_shutdown="keep")
+    service.open()
+    service.kill()
+    with contextlib.closing(sqlite3.connect(service.state / "state.db")) as records, records:
+        assert records.execute("DELETE FROM slots").rowcount == 1
+        assert records.execute("DELETE FROM sessions").rowcount == 1
+    service.start()
+    assert service.request("GET", "/sessions").json()["sessions"] == []
+    assert "slots without a session removed: 1" in service.tail()
     until(lambda: sandboxes_of(service.directory) == set(), what="no sandbox left")
 
 

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <sqlite3.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,11 +15,28 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace sandboxd;
 using namespace std::chrono_literals;
+
+namespace {
+
+std::atomic<int> syncs = 0; ///< to the disk, of the whole program
+
+} // namespace
+
+// In place of the C library's, for SQLite too.
+extern "C" int fdatasync(int fd) {
+    ++syncs;
+    return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+extern "C" int fsync(int fd) {
+    ++syncs;
+    return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace {
 
@@ -260,6 +278,25 @@ BOOST_AUTO_TEST_CASE(answered_commits_survive_a_kill) {
     const auto all = test::get(context, one->load());
     BOOST_TEST(all->sessions.size() >= static_cast<std::size_t>(last));
     BOOST_TEST(all->sessions.size() <= static_cast<std::size_t>(last) + 1);
+}
+
+BOOST_AUTO_TEST_CASE(slots_alone_are_put_without_a_write_to_the_disk) {
+    const directory dir;
+    boost::asio::io_context context;
+    auto one = *store::open_sqlite_store(dir.file("state.db"));
+    const auto takes = [&](std::vector<store::change> changes) {
+        const int before = syncs;
+        BOOST_TEST(test::get(context, one->commit(std::move(changes))).has_value());
+        return syncs - before;
+    };
+    BOOST_TEST(takes({store::put_session{record_of(1, "a")}}) > 0);
+    BOOST_TEST(takes({store::put_slot{{"b", "oci", ""}}, store::put_slot{{"c", "oci", ""}}}) == 0);
+    BOOST_TEST(takes({store::put_slot{{"d", "oci", ""}}}) == 0);
+    BOOST_TEST(takes({store::put_slot{{"e", "oci", ""}}, store::drop_slot{"b"}}) == 1);
+    BOOST_TEST(takes({store::put_session{record_of(2, "b")}}) == 1);
+    BOOST_TEST(takes({store::put_slot{{"f", "oci", ""}}}) == 0);
+    BOOST_TEST(takes({store::touch{1, 1.0}}) == 1);
+    BOOST_TEST(test::get(context, one->load())->slots.size() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_ours_is_refused_and_left_alone) {

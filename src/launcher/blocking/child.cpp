@@ -1,6 +1,5 @@
 #include "launcher/blocking/child.hpp"
 
-#include "core/fd.hpp"
 #include "launcher/text.hpp"
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace sandboxd::launcher::blocking {
 
@@ -81,60 +81,12 @@ bool place(const child_program& program) {
         (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0)) {
         ::_exit(126);
     }
-    ::execvpe(argv[0], argv, envp);
+    if (program.file.empty()) {
+        ::execvpe(argv[0], argv, envp);
+    } else {
+        ::execve(program.file.c_str(), argv, envp);
+    }
     ::_exit(errno == ENOENT ? 127 : 126);
-}
-
-struct running {
-    pid_t pid = -1;
-    core::unique_fd pidfd;
-};
-
-result<running> begin(const child_program& program) {
-    auto words = program.argv;
-    std::vector<std::string> variables;
-    for (const auto& [name, value] : program.env) {
-        variables.push_back(name + "=" + value);
-    }
-    auto argv = pointers(words);
-    auto envp = pointers(variables);
-    const pid_t parent = ::getpid();
-    running child;
-    child.pid = ::fork();
-    if (child.pid < 0) {
-        return os_error("fork", errno);
-    }
-    if (child.pid == 0) {
-        become(program, argv.data(), envp.data(), parent);
-    }
-    child.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-    if (!child.pidfd) {
-        const auto failure = os_error("pidfd_open", errno);
-        ::kill(child.pid, SIGKILL);
-        ::waitpid(child.pid, nullptr, 0);
-        return failure;
-    }
-    return child;
-}
-
-result<child_end> finish(const child_program& program, const running& child, bool in_time) {
-    child_end end;
-    if (!in_time) {
-        end.timed_out = true;
-        ::kill(child.pid, SIGKILL);
-    }
-    int status = 0;
-    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (end.exit_code == 127 && !end.timed_out) {
-        return error{errc::start_failed, "the program '" + program.argv[0] + "' is not installed"};
-    }
-    if (end.exit_code == not_prepared && program.prepare && !end.timed_out) {
-        return error{errc::start_failed,
-                     "the place that '" + program.argv[0] + "' runs in can't be prepared"};
-    }
-    return end;
 }
 
 /// Hands over the whole lines of `text`, and its rest when it is too long or nothing follows.
@@ -219,25 +171,86 @@ bool wait_readable(int fd, deadline until) {
     }
 }
 
-bool is_installed(const std::string& program) {
-    if (program.find('/') != std::string::npos) {
-        return ::access(program.c_str(), X_OK) == 0;
+std::optional<std::string> find_program(const std::string& name) {
+    const auto may_run = [](const std::string& file) { return ::access(file.c_str(), X_OK) == 0; };
+    if (name.find('/') != std::string::npos) {
+        return may_run(name) ? std::optional(name) : std::nullopt;
     }
     const char* path = std::getenv("PATH");
     for (const auto directory : split(path != nullptr ? path : usual_path, ':')) {
-        if (::access((std::string(directory) + "/" + program).c_str(), X_OK) == 0) {
-            return true;
+        auto file = std::string(directory) + "/" + name;
+        if (may_run(file)) {
+            return file;
         }
     }
-    return false;
+    return std::nullopt;
+}
+
+result<child_process> child_process::start(const child_program& program) {
+    auto words = program.argv;
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : program.env) {
+        variables.push_back(name + "=" + value);
+    }
+    auto argv = pointers(words);
+    auto envp = pointers(variables);
+    const pid_t parent = ::getpid();
+    child_process child;
+    child.name_ = program.argv[0];
+    child.prepares_ = static_cast<bool>(program.prepare);
+    child.pid_ = ::fork();
+    if (child.pid_ < 0) {
+        return os_error("fork", errno);
+    }
+    if (child.pid_ == 0) {
+        become(program, argv.data(), envp.data(), parent);
+    }
+    child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+    if (!child.pidfd_) {
+        return os_error("pidfd_open", errno); // and it is killed
+    }
+    return child;
+}
+
+child_process::child_process(child_process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      name_(std::move(other.name_)),
+      prepares_(other.prepares_) {}
+
+child_process::~child_process() {
+    if (pid_ > 0) {
+        static_cast<void>(finish(false));
+    }
+}
+
+result<child_end> child_process::wait(deadline until) {
+    return finish(wait_readable(pidfd_.get(), until));
+}
+
+result<child_end> child_process::finish(bool in_time) {
+    child_end end;
+    if (!in_time) {
+        end.timed_out = true;
+        ::kill(pid_, SIGKILL);
+    }
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (end.exit_code == 127 && !end.timed_out) {
+        return error{errc::start_failed, "the program '" + name_ + "' is not installed"};
+    }
+    if (end.exit_code == not_prepared && prepares_ && !end.timed_out) {
+        return error{errc::start_failed, "the place that '" + name_ + "' runs in can't be prepared"};
+    }
+    return end;
 }
 
 result<child_end> run_child(const child_program& program, deadline until) {
-    auto child = begin(program);
-    if (!child) {
-        return child.error();
-    }
-    return finish(program, *child, wait_readable(child->pidfd.get(), until));
+    auto child = child_process::start(program);
+    return child ? child->wait(until) : result<child_end>(child.error());
 }
 
 result<child_end> run_child_lines(child_program program, deadline until,
@@ -249,15 +262,14 @@ result<child_end> run_child_lines(child_program program, deadline until,
     const core::unique_fd reading(ends[0]);
     core::unique_fd writing(ends[1]);
     program.output = writing.get();
-    auto child = begin(program);
+    auto child = child_process::start(program);
     if (!child) {
         return child.error();
     }
     writing.reset();
     watcher watch(program.watch);
-    const bool in_time =
-        read_lines(reading.get(), until, line, watch) && watch.wait_readable(child->pidfd.get(), until);
-    return finish(program, *child, in_time);
+    return child->finish(read_lines(reading.get(), until, line, watch) &&
+                         watch.wait_readable(child->pidfd(), until));
 }
 
 } // namespace sandboxd::launcher::blocking

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/fd.hpp"
 #include "sandboxd/error.hpp"
 
 #include <chrono>
@@ -19,6 +20,7 @@ inline constexpr const char* usual_path = "/usr/local/sbin:/usr/local/bin:/usr/s
 /// A program to run to its end. Standard input is at end-of-file; descriptors not named here are closed.
 struct child_program {
     std::vector<std::string> argv; ///< the program is looked up in PATH; no shell anywhere
+    std::string file;              ///< the program's file where it is known, from find_program()
     std::string directory;         ///< working directory, the launcher's own when empty
     std::vector<std::pair<std::string, std::string>> env; ///< all of it
     int output = -1;                                      ///< both streams go there; /dev/null when negative
@@ -33,6 +35,33 @@ struct child_end {
     bool timed_out = false;
 };
 
+/// A program that was started; killed when this goes before its end, and when the caller's process ends.
+class child_process {
+public:
+    /// errc::io when there can be no process.
+    [[nodiscard]] static result<child_process> start(const child_program& program);
+    child_process(child_process&& other) noexcept;
+    child_process& operator=(child_process&&) = delete;
+    ~child_process();
+
+    /// Its end, or killed at the deadline. Once. errc::start_failed when there is no such program.
+    [[nodiscard]] result<child_end> wait(deadline until);
+    /// The same, now when `in_time` is false.
+    [[nodiscard]] result<child_end> finish(bool in_time);
+
+    [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
+    /// argv[0].
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+private:
+    child_process() = default;
+
+    int pid_ = -1; ///< negative when it has been waited for
+    core::unique_fd pidfd_;
+    std::string name_;
+    bool prepares_ = false;
+};
+
 /// Runs it; killed at the deadline and when the caller's process ends. errc::start_failed when there is no
 /// such program.
 [[nodiscard]] result<child_end> run_child(const child_program& program, deadline until);
@@ -44,7 +73,7 @@ struct child_end {
 /// Until something can be read, or the other end is gone; false at the deadline.
 [[nodiscard]] bool wait_readable(int fd, deadline until);
 
-/// A program of that name lies in PATH (or is named by a path) and may be run.
-[[nodiscard]] bool is_installed(const std::string& program);
+/// The file of a program of that name: in PATH (or named by a path), and may be run.
+[[nodiscard]] std::optional<std::string> find_program(const std::string& name);
 
 } // namespace sandboxd::launcher::blocking

@@ -88,7 +88,7 @@ std::string network_cgroup(const worker_context& context, const std::string& slo
 
 result<void> start_network(const worker_context& context, const std::string& slot, pid_t pid,
                            deadline until) {
-    if (!is_installed(program_name)) {
+    if (!find_program(program_name)) {
         return unsupported("the program 'pasta' is not installed (on Debian: apt-get install passt)");
     }
     const auto users = open_namespace(pid, "user");

@@ -22,7 +22,7 @@ std::optional<std::string> check_agent(const std::string& path) {
 /// The one that sessions get which ask for none; the others are missed when they are asked for.
 std::optional<std::string> check_runtime(const launcher_options& options, deadline until) {
     const auto& runtime = runc_runtime();
-    if (!is_installed(program_of(runtime, options))) {
+    if (!find_program(program_of(runtime, options))) {
         return "the oci backend starts sandboxes with runc: " + not_installed(runtime, options);
     }
     child_program program;
@@ -79,7 +79,7 @@ host_features probe(const worker_context& context, deadline until) {
     }
     found.notes = check_controllers(context.cgroups);
     for (const auto* runtime : all_runtimes()) {
-        if (is_installed(program_of(*runtime, context.options))) {
+        if (find_program(program_of(*runtime, context.options))) {
             auto more = runtime->notes({context.cgroups});
             found.notes.insert(found.notes.end(), more.begin(), more.end());
         }

@@ -20,47 +20,37 @@ std::string complaint_in(const oci_runtime& runtime, const std::string& log) {
     return text.empty() ? "it gave no reason" : text;
 }
 
-/// What the agent says before it serves: then it leaves its standard streams.
-class agent_words {
-public:
-    result<void> open() {
-        int ends[2];
-        if (::pipe2(ends, O_CLOEXEC) != 0) {
-            return os_error("pipe", errno);
-        }
-        reading_.reset(ends[0]);
-        writing_.reset(ends[1]);
+} // namespace
+
+result<void> agent_words::open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return os_error("pipe", errno);
+    }
+    reading_.reset(ends[0]);
+    writing_.reset(ends[1]);
+    return {};
+}
+
+result<void> agent_words::wait(deadline until) {
+    if (!reading_) {
         return {};
     }
-
-    /// Negative when they were not opened.
-    [[nodiscard]] int writing() const { return writing_.get(); }
-
-    /// Until the agent serves. Its complaint, when it has one.
-    result<void> wait(deadline until) {
-        writing_.reset();
-        std::string text;
-        char buffer[512];
-        while (text.size() < max_complaint) {
-            if (!wait_readable(reading_.get(), until)) {
-                return error{errc::start_failed, "the agent did not start in time"};
-            }
-            const auto count = ::read(reading_.get(), buffer, sizeof buffer);
-            if (count <= 0) {
-                break;
-            }
-            text.append(buffer, static_cast<std::size_t>(count));
+    std::string text;
+    char buffer[512];
+    while (text.size() < max_complaint) {
+        if (!wait_readable(reading_.get(), until)) {
+            return error{errc::start_failed, "the agent did not start in time"};
         }
-        const auto line = last_line(text);
-        return line.empty() ? result<void>() : error{errc::start_failed, "the agent: " + std::string(line)};
+        const auto count = ::read(reading_.get(), buffer, sizeof buffer);
+        if (count <= 0) {
+            break;
+        }
+        text.append(buffer, static_cast<std::size_t>(count));
     }
-
-private:
-    core::unique_fd reading_;
-    core::unique_fd writing_;
-};
-
-} // namespace
+    const auto line = last_line(text);
+    return line.empty() ? result<void>() : error{errc::start_failed, "the agent: " + std::string(line)};
+}
 
 std::string program_of(const oci_runtime& runtime, const launcher_options& options) {
     return &runtime == &runc_runtime() ? options.runtime : std::string(runtime.name());
@@ -80,22 +70,24 @@ std::string not_installed(const oci_runtime& runtime, const launcher_options& op
            "' is not installed (on Debian: apt-get install " + std::string(runtime.name()) + ")";
 }
 
-result<void> call_runtime(const worker_context& context, const oci_runtime& runtime,
-                          const start_sandbox& request, const std::string& bundle, int listener, int lock,
-                          deadline until) {
+result<runtime_start> runtime_start::begin(const worker_context& context, const oci_runtime& runtime,
+                                           const start_sandbox& request, const std::string& bundle,
+                                           int listener, int lock) {
     const auto& options = context.options;
-    if (!is_installed(program_of(runtime, options))) {
+    auto found = find_program(program_of(runtime, options));
+    if (!found) {
         return error{errc::start_failed, not_installed(runtime, options)};
     }
     const runtime_host host{context.cgroups};
-    const auto cgroups = made_cgroups::make(context.cgroups, context.cgroup(request.slot),
-                                            runtime.makes_cgroups(host), runtime.own_limits(request.limits));
+    auto cgroups = made_cgroups::make(context.cgroups, context.cgroup(request.slot),
+                                      runtime.makes_cgroups(host), runtime.own_limits(request.limits));
     if (!cgroups) {
         return cgroups.error();
     }
     // The log is a file of its own: the runtime's standard streams become the sandbox's.
-    const auto log = bundle + "/log";
+    auto log = bundle + "/log";
     child_program program;
+    program.file = std::move(*found);
     program.argv =
         runtime.arguments({records_directory(runtime, options), bundle, bundle + "/pid", log, request.slot});
     program.argv.insert(program.argv.begin(), program_of(runtime, options));
@@ -105,7 +97,7 @@ result<void> call_runtime(const worker_context& context, const oci_runtime& runt
     if (listener >= 0) {
         program.passed = {listener};
         if (auto opened = words.open(); !opened) {
-            return opened;
+            return opened.error();
         }
         program.output = words.writing();
     }
@@ -115,22 +107,29 @@ result<void> call_runtime(const worker_context& context, const oci_runtime& runt
     program.prepare = [&cgroups, plain = runtime.wants_plain_cgroup2(host)] {
         return cgroups->enter() && (!plain || show_plain_cgroup2());
     };
-    const auto end = run_child(program, until);
+    auto child = child_process::start(program);
+    if (!child) {
+        return child.error();
+    }
+    words.leave_to_it();
+    return runtime_start(runtime, std::move(log), std::move(*cgroups), std::move(words), std::move(*child));
+}
+
+result<void> runtime_start::finish(deadline until) {
+    const auto end = child_.wait(until);
     if (!end) {
         return end.error();
     }
     if (end->timed_out) {
-        return error{errc::start_failed, program.argv[0] + " did not start the sandbox in time"};
+        return error{errc::start_failed, child_.name() + " did not start the sandbox in time"};
     }
     if (end->exit_code != 0) {
-        return error{errc::start_failed, program.argv[0] + " failed: " + complaint_in(runtime, log)};
+        return error{errc::start_failed, child_.name() + " failed: " + complaint_in(*runtime_, log_)};
     }
-    if (listener >= 0) {
-        if (auto serves = words.wait(until); !serves) {
-            return serves;
-        }
+    if (auto serves = words_.wait(until); !serves) {
+        return serves;
     }
-    return cgroups->settle();
+    return cgroups_.settle();
 }
 
 } // namespace sandboxd::launcher::blocking

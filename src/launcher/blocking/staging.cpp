@@ -203,39 +203,41 @@ result<void> mount_door(const staging& area, const std::string& agent, const std
 
 } // namespace
 
-result<staging> stage(const worker_context& context, const start_sandbox& request, const local_image& image,
-                      const slot_directory& slot, const staging_options& options) {
+result<staging> begin_staging(const worker_context& context, const staging_options& options) {
     // Before the namespace is left: /proc of the host is needed for the map.
     auto users = options.uid_base ? create_user_namespace(*options.uid_base)
                                   : result<user_namespace>(user_namespace());
     if (!users) {
         return start_failed(users.error());
     }
-    const auto slot_path = context.options.state_dir + "/oci/" + request.slot;
     staging area;
     area.directory = context.options.run_dir + "/mnt";
+    area.users = std::move(*users);
     auto done = leave_mount_namespace();
     if (done) {
         done = mount_staging(area.directory);
     }
-    if (done) {
-        done = mount_root(area, image, slot.directory.get(), slot_path, users->fd.get(),
-                          options.uid_base.value_or(0),
-                          layer_facts{request.keep != keeping::nothing, slot.has_layer});
+    if (!done) {
+        return start_failed(done.error());
     }
+    return area;
+}
+
+result<void> stage(staging& area, const worker_context& context, const start_sandbox& request,
+                   const local_image& image, const slot_directory& slot, const staging_options& options) {
+    const auto slot_path = context.options.state_dir + "/oci/" + request.slot;
+    const int users = area.users.fd.get();
+    auto done = mount_root(area, image, slot.directory.get(), slot_path, users, options.uid_base.value_or(0),
+                           layer_facts{request.keep != keeping::nothing, slot.has_layer});
     if (done) {
         const auto& agent = context.options.agent_path;
         done = options.with_door ? mount_door(area, agent, slot_path + "/door")
                                  : mount_agent(area.agent(), agent);
     }
     if (done && request.workspace_dir) {
-        done = mount_workspace(area, request, users->fd.get());
+        done = mount_workspace(area, request, users);
     }
-    if (!done) {
-        return start_failed(done.error());
-    }
-    area.holder = std::move(users->holder);
-    return area;
+    return done ? done : start_failed(done.error());
 }
 
 result<void> try_staging(const worker_context& context, std::uint32_t uid_base) {

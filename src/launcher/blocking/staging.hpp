@@ -15,7 +15,7 @@ namespace sandboxd::launcher::blocking {
 struct staging {
     std::string directory; ///< also the bundle: config.json lies here
     core::unique_fd root;  ///< the overlay
-    ending_child holder;   ///< of the user namespace
+    user_namespace users;  ///< for the ids of mounts; none where they are those outside
 
     [[nodiscard]] std::string rootfs() const { return directory + "/root"; }
     [[nodiscard]] std::string workspace() const { return directory + "/workspace"; }
@@ -28,11 +28,14 @@ struct staging_options {
     bool with_door = false; ///< the agent in a directory with the slot's door, for root inside only
 };
 
-/// Leaves the mount namespace, then mounts: image and layer as an overlay that belongs to the uids of
-/// `uid_base`, the agent (and the door), the workspace with its ids mapped.
-[[nodiscard]] result<staging> stage(const worker_context& context, const start_sandbox& request,
-                                    const local_image& image, const slot_directory& slot,
-                                    const staging_options& options);
+/// Leaves the mount namespace and mounts the tmpfs, which is empty.
+[[nodiscard]] result<staging> begin_staging(const worker_context& context, const staging_options& options);
+
+/// Mounts image and layer as an overlay that belongs to the uids of `uid_base`, the agent (and the door), the
+/// workspace with its ids mapped.
+[[nodiscard]] result<void> stage(staging& area, const worker_context& context, const start_sandbox& request,
+                                 const local_image& image, const slot_directory& slot,
+                                 const staging_options& options);
 
 /// Puts a root together as stage() does, from an empty image in the state directory, to see whether this host
 /// can.

@@ -1,6 +1,7 @@
 #include "launcher/blocking/cgroup_lock.hpp"
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
+#include "launcher/blocking/held_file.hpp"
 #include "launcher/blocking/host.hpp"
 #include "launcher/blocking/image_names.hpp"
 #include "launcher/blocking/network.hpp"
@@ -36,8 +37,9 @@ public:
 
     result<started> run() {
         for (const auto step :
-             {&starter::claim_uids, &starter::open_door, &starter::mount, &starter::furnish,
-              &starter::write_config, &starter::call_runtime, &starter::find_process, &starter::connect}) {
+             {&starter::claim_uids, &starter::open_door, &starter::begin_staging, &starter::begin_early,
+              &starter::mount, &starter::furnish, &starter::write_config, &starter::finish_runtime,
+              &starter::find_process, &starter::connect}) {
             if (auto done = (this->*step)(); !done) {
                 return done.error();
             }
@@ -82,6 +84,33 @@ private:
         return {};
     }
 
+    result<void> begin_staging() {
+        auto area = blocking::begin_staging(context_, staging_wishes());
+        if (!area) {
+            return area.error();
+        }
+        area_ = std::move(*area);
+        return {};
+    }
+
+    [[nodiscard]] staging_options staging_wishes() const {
+        return {runtime_.shifts_ids() ? std::optional(uid_base_) : std::nullopt,
+                runtime_.door() == agent_door::dialled};
+    }
+
+    /// A runtime that takes long to get ready does so beside the mounts: it waits for its configuration.
+    result<void> begin_early() {
+        if (!runtime_.gets_ready_slowly()) {
+            return {};
+        }
+        auto file = held_file::create(config_file(), 0600);
+        if (!file) {
+            return {}; // no leases here: it begins when the file is complete
+        }
+        held_config_.emplace(std::move(*file));
+        return begin_runtime();
+    }
+
     result<void> mount() {
         const auto before =
             slot_.has_layer ? read_image_key(slot_.directory.get()) : std::optional<std::string>();
@@ -100,14 +129,7 @@ private:
             return before ? start_failed(image.error()) : image.error();
         }
         image_ = std::move(*image);
-        auto area = stage(context_, request_, image_, slot_,
-                          {runtime_.shifts_ids() ? std::optional(uid_base_) : std::nullopt,
-                           runtime_.door() == agent_door::dialled});
-        if (!area) {
-            return area.error();
-        }
-        area_ = std::move(*area);
-        return {};
+        return stage(area_, context_, request_, image_, slot_, staging_wishes());
     }
 
     /// Users, files and the work directory, through the mounted root.
@@ -163,7 +185,18 @@ private:
         config.limit_swap = accounts_swap(context_.cgroups);
         config.filter = filters_system_calls();
         runtime_.adapt(config, {context_.cgroups});
-        return write_file_at(AT_FDCWD, area_.directory + "/config.json", runtime_config(config), 0600);
+        return put_config(runtime_config(config));
+    }
+
+    [[nodiscard]] std::string config_file() const { return area_.directory + "/config.json"; }
+
+    result<void> put_config(const std::string& text) {
+        if (held_config_ && held_config_->holds()) {
+            return held_config_->fill(text);
+        }
+        begun_.reset(); // it may have seen an empty file
+        held_config_.reset();
+        return write_file_at(AT_FDCWD, config_file(), text, 0600);
     }
 
     /// Also says where the agent comes from.
@@ -198,16 +231,30 @@ private:
         return limits;
     }
 
-    result<void> call_runtime() {
+    result<void> begin_runtime() {
         auto listener = runtime_.door() == agent_door::handed_in
                             ? listen_handed_in(slot_.directory.get(), context_)
                             : result<core::unique_fd>(core::unique_fd());
         if (!listener) {
             return start_failed(listener.error());
         }
+        auto begun = runtime_start::begin(context_, runtime_, request_, area_.directory, listener->get(),
+                                          slot_.lock.get());
+        if (!begun) {
+            return begun.error();
+        }
+        begun_.emplace(std::move(*begun));
+        return {};
+    }
+
+    result<void> finish_runtime() {
+        if (!begun_) {
+            if (auto begun = begin_runtime(); !begun) {
+                return begun;
+            }
+        }
         const auto before = std::chrono::steady_clock::now();
-        auto done = blocking::call_runtime(context_, runtime_, request_, area_.directory, listener->get(),
-                                           slot_.lock.get(), until_);
+        auto done = begun_->finish(until_);
         runtime_time_ = std::chrono::steady_clock::now() - before;
         moves_.release();
         return done;
@@ -271,6 +318,8 @@ private:
     std::uint32_t uid_base_ = 0;
     local_image image_;
     staging area_;
+    std::optional<held_file> held_config_;
+    std::optional<runtime_start> begun_;
     identity who_;
     std::string work_dir_;
     started answer_;

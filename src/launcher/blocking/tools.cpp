@@ -128,7 +128,7 @@ std::optional<std::string> image_tools::short_of_room() const {
 
 result<void> image_tools::run(tool_call call, deadline until) const {
     const auto name = call.argv[0];
-    if (!is_installed(name)) {
+    if (!find_program(name)) {
         return failed("the program '" + name + "' is not installed (on Debian: apt-get install " + name +
                       ")");
     }

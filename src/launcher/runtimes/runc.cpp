@@ -8,6 +8,8 @@ class runc final : public oci_runtime {
 public:
     std::string_view name() const noexcept override { return "runc"; }
 
+    bool gets_ready_slowly() const noexcept override { return true; }
+
     std::vector<std::string> arguments(const runtime_call& call) const override {
         return {"--log", call.log,     "--root",      call.records, "run",       "--detach", "--preserve-fds",
                 "1",     "--pid-file", call.pid_file, "--bundle",   call.bundle, call.slot};

@@ -52,6 +52,10 @@ public:
     /// The program closes or marks all that it inherits, so that the slot's lock may be handed to it.
     [[nodiscard]] virtual bool may_hold_lock() const noexcept { return true; }
 
+    /// The program needs milliseconds before it reads its configuration, and does nothing before that: it is
+    /// called before the sandbox is prepared and waits at that file.
+    [[nodiscard]] virtual bool gets_ready_slowly() const noexcept { return false; }
+
     [[nodiscard]] virtual own_cgroups makes_cgroups(const runtime_host&) const { return own_cgroups::none; }
     /// It must see version 2 alone on /sys/fs/cgroup.
     [[nodiscard]] virtual bool wants_plain_cgroup2(const runtime_host&) const { return false; }
