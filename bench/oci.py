@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -119,8 +120,30 @@ def shipped_config(scratch):
     return json.loads(caught.read_text())
 
 
-def bundle(directory, config, box):
-    """The same bundle for the runtime alone: a plain root, `sleep` in the agent's place, and so no system-call filter."""
+ENGINES_FILTER = Path("/usr/share/containers/seccomp.json")  # Debian: golang-github-containers-common
+
+
+def engines_filter(capabilities):
+    """The engines' default system-call filter for these capabilities, as a runtime's configuration has it."""
+    profile = json.loads(ENGINES_FILTER.read_text())
+    name, architecture = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}[platform.machine()]
+    below = next(one["subArchitectures"] for one in profile["archMap"] if one["architecture"] == architecture)
+    held = set(capabilities)
+
+    def applies(rule):
+        wanted, unwanted = rule.get("includes") or {}, rule.get("excludes") or {}
+        return (held.issuperset(wanted.get("caps", ())) and held.isdisjoint(unwanted.get("caps", ()))
+                and name in wanted.get("arches", [name]))
+
+    rules = [{key: rule[key] for key in ("names", "action", "args", "errnoRet") if rule.get(key)}
+             for rule in profile["syscalls"] if applies(rule)]
+    return {"defaultAction": profile["defaultAction"], "defaultErrnoRet": profile["defaultErrnoRet"],
+            "architectures": [architecture, *below], "syscalls": rules}
+
+
+def bundle(directory, config, box, filter=False):
+    """The same bundle for the runtime alone: a plain root, `sleep` in the agent's place, and so no system-call filter, unless
+    the runtime is given the engines'."""
     directory.mkdir()
     config = json.loads(json.dumps(config))
     config["root"]["path"] = str(box)
@@ -128,6 +151,8 @@ def bundle(directory, config, box):
     config["process"]["cwd"] = "/"
     config["mounts"] = [mount for mount in config["mounts"] if "agent" not in mount["destination"]]
     config["linux"]["cgroupsPath"] = f"/sandboxd-bench-{os.getpid()}"
+    if filter:
+        config["linux"]["seccomp"] = engines_filter(config["process"]["capabilities"]["bounding"])
     (directory / "config.json").write_text(json.dumps(config))
 
 
@@ -157,13 +182,18 @@ def opening(service, table, scratch, quick):
     """Open and first command beside `runc run --detach` of the same bundle, in turns."""
     state = scratch / "runc"
     config = shipped_config(scratch)
-    same = scratch / "same"
+    same, filtered = scratch / "same", scratch / "filtered"
     bundle(same, config, scratch / "box")
     first_command(service, runtime="box")
-    seen = in_turns(6 if quick else 20, alone=lambda: runtime_alone(same, state),
-                    ours=lambda: first_command(service, runtime="box"))
+    measures = {"alone": lambda: runtime_alone(same, state), "ours": lambda: first_command(service, runtime="box")}
+    if ENGINES_FILTER.exists():
+        bundle(filtered, config, scratch / "box", filter=True)
+        measures["filtered"] = lambda: runtime_alone(filtered, state)
+    seen = in_turns(6 if quick else 20, **measures)
     table.add("open and first command, p50", "ms", seen["ours"], floor=seen["alone"], name="runc run",
               targets=[below(seen["alone"] + 20, "ms", " (runc run + 20 ms)")])
+    table.add("  runc run with a system-call filter, as ours has one" + ("" if "filtered" in seen else
+              f": not measured, no {ENGINES_FILTER}"), "ms", floor=seen.get("filtered"), name="runc run, filter")
 
 
 def measure(scratch, table, quick):
