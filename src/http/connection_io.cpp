@@ -47,9 +47,10 @@ task<std::size_t> connection::receive_more() {
 
 task<bool> connection::transmit(std::span<asio::const_buffer> buffers) {
     std::uint64_t done = 0;
-    if (!broken_) {
+    if (!broken_ && input_.size() == 0) {
         // Mostly all of it fits into the socket: a wait and what belongs to one cost more than the answer
-        // itself.
+        // itself. Who has sent more requests already waits all the same: answered in one go, they would hold
+        // up everybody else on this thread.
         done = stream_->write_now(buffers);
         buffers = without(buffers, done);
     }

@@ -3,7 +3,11 @@
 #include "http/client.hpp"
 #include "http/service.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <atomic>
 
 using namespace sandboxd;
 using test::client;
@@ -95,6 +99,40 @@ BOOST_AUTO_TEST_CASE(pipelined_requests_are_answered_in_order) {
     for (int i = 0; i < 200; ++i) {
         BOOST_TEST(c.expect().body == std::to_string(100 + i));
     }
+}
+
+namespace {
+
+/// Counts the requests, and those that had come when what else was to be done first had its turn.
+struct served {
+    std::atomic<int> requests{0};
+    std::atomic<int> before_others{0};
+
+    task<void> answer(http::exchange& x) {
+        if (++requests == 1) {
+            const auto executor = co_await boost::asio::this_coro::executor;
+            boost::asio::post(executor, [this] { before_others = requests.load(); });
+        }
+        co_await x.answer().send(http::detail_reply(200, "ok"));
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(pipelined_requests_let_others_have_their_turn) {
+    served all;
+    service one({}, [&all](http::exchange& x) { return all.answer(x); });
+    client c(one.port());
+    std::string requests;
+    for (int i = 0; i < 100; ++i) {
+        requests += get_ok;
+    }
+    c.send(requests);
+    for (int i = 0; i < 100; ++i) {
+        BOOST_TEST(c.expect().status == 200U);
+    }
+    BOOST_TEST(all.requests == 100);
+    BOOST_TEST(all.before_others == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_request_may_come_byte_by_byte) {
