@@ -39,10 +39,10 @@ constexpr std::uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_XDEV | no_links;
 
 /// The root that was learnt last.
 struct known_root {
-    std::string name;          ///< as configured
-    std::string free_of_links; ///< the same directory
-    std::uint64_t device = 0;  ///< 0 unless it is local
-    bool no_disk = false;      ///< it is a tmpfs
+    std::string name;
+    std::uint64_t device = 0; ///< 0 unless it is local
+    bool no_disk = false;     ///< it is a tmpfs
+    bool plain = false;       ///< its name is free of links
 };
 std::shared_mutex known_guard;
 known_root known;
@@ -91,34 +91,31 @@ std::uint64_t device_of(const struct statx& about) noexcept {
     return makedev(about.stx_dev_major, about.stx_dev_minor);
 }
 
-/// Where a workspace is and on what device; nothing for a root that isn't known, or is not local.
-struct place {
-    std::string path;
-    std::uint64_t device = 0;
-    bool no_disk = false;
-};
-
-std::optional<place> place_of(const std::string& root, const std::string& id) {
-    if (!is_plain_name(id)) {
-        return std::nullopt;
-    }
+/// Nothing for a root that isn't known, or is not local.
+std::optional<known_root> local_root(const std::string& name) {
     const std::shared_lock reading(known_guard);
-    if (known.device == 0 || known.name != root) {
-        return std::nullopt;
+    return known.device != 0 && known.name == name ? std::optional(known) : std::nullopt;
+}
+
+core::unique_fd open_workspace(const known_root& root, const std::string& id) {
+    const std::string relative = id + "/workspace";
+    if (root.plain) {
+        return open_cached(AT_FDCWD, (root.name + "/" + relative).c_str(), no_links);
     }
-    return place{known.free_of_links + "/" + id + "/workspace", known.device, known.no_disk};
+    const auto all = open_cached(AT_FDCWD, root.name.c_str(), 0); // wherever its links lead by now
+    return all ? open_cached(all.get(), relative.c_str(), no_links) : core::unique_fd();
 }
 
 } // namespace
 
 std::optional<cached_node> cached_node::find(const std::string& root, const std::string& id,
                                              const std::string& relative) {
-    const auto where = place_of(root, id);
-    if (!where) {
+    const auto where = local_root(root);
+    if (!where || !is_plain_name(id)) {
         return std::nullopt;
     }
     cached_node out;
-    out.handle_ = open_cached(AT_FDCWD, where->path.c_str(), no_links);
+    out.handle_ = open_workspace(*where, id);
     if (out.handle_ && !relative.empty()) {
         out.handle_ = open_cached(out.handle_.get(), relative.c_str(), beneath);
     }
@@ -184,13 +181,13 @@ void learn_file_system(const std::string& root) {
             return;
         }
     }
-    known_root found{.name = root, .free_of_links = {}, .device = 0, .no_disk = false};
+    known_root found{.name = root};
     const std::unique_ptr<char, void (*)(void*)> real(::realpath(root.c_str(), nullptr), &std::free);
     struct stat about{};
     struct statfs kind{};
     if (real && ::stat(real.get(), &about) == 0 && ::statfs(real.get(), &kind) == 0 &&
         is_local(static_cast<unsigned long>(kind.f_type))) {
-        found.free_of_links = real.get();
+        found.plain = root == real.get();
         found.device = about.st_dev;
         found.no_disk = kind.f_type == TMPFS_MAGIC;
     }

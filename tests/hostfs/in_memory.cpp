@@ -17,7 +17,16 @@ struct memory_fixture : workspace_fixture {
         put(work("d/f"), "content");
     }
     [[nodiscard]] std::optional<cached_node> find(const std::string& relative) const {
-        return cached_node::find(root, "s", relative);
+        return find_in(root, "s", relative);
+    }
+    /// Several tries: while somebody mounts something, the kernel leaves a look to a worker now and then.
+    [[nodiscard]] static std::optional<cached_node> find_in(const std::string& root, const std::string& id,
+                                                            const std::string& relative) {
+        std::optional<cached_node> found;
+        for (int i = 0; i < 1000 && !found; ++i) {
+            found = cached_node::find(root, id, relative);
+        }
+        return found;
     }
 };
 
@@ -38,7 +47,7 @@ BOOST_AUTO_TEST_CASE(nothing_before_the_file_system_is_known) {
     blocking::learn_file_system(root + "/elsewhere");
     BOOST_TEST(!find("d/f").has_value());
     blocking::learn_file_system("/proc"); // no local disk
-    BOOST_TEST(!cached_node::find("/proc", "self", "").has_value());
+    BOOST_TEST(!find_in("/proc", "self", "").has_value());
     blocking::learn_file_system(root);
     BOOST_TEST(find("d/f").has_value());
 }
@@ -79,8 +88,13 @@ BOOST_AUTO_TEST_CASE(a_root_reached_through_a_link) {
     const auto link = root + "-link";
     fs::create_directory_symlink(root, link);
     blocking::learn_file_system(link);
-    BOOST_TEST(cached_node::find(link, "s", "d/f").value().content(100).value() == "content");
+    BOOST_TEST(find_in(link, "s", "d/f").value().content(100).value() == "content");
     BOOST_TEST(!find("d/f").has_value()); // known by the other name
+    fs::create_directories(root + "/elsewhere/s/workspace/d");
+    put(root + "/elsewhere/s/workspace/d/f", "moved");
+    fs::remove(link);
+    fs::create_directory_symlink(root + "/elsewhere", link);
+    BOOST_TEST(find_in(link, "s", "d/f").value().content(100).value() == "moved"); // as a worker would say
     fs::remove(link);
 }
 
@@ -124,7 +138,7 @@ BOOST_AUTO_TEST_CASE(everything_else_is_left_to_a_worker) {
     }
     for (const char* const id : {"", ".", "..", "s/workspace/..", "none"}) {
         BOOST_TEST_INFO(id);
-        BOOST_TEST(!cached_node::find(root, id, "").has_value());
+        BOOST_TEST(!find_in(root, id, "").has_value());
     }
 }
 
@@ -132,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_workspace_that_is_a_link) {
     blocking::learn_file_system(root);
     fs::create_directories(root + "/t");
     fs::create_directory_symlink(host(), root + "/t/workspace");
-    BOOST_TEST(!cached_node::find(root, "t", "secret").has_value());
+    BOOST_TEST(!find_in(root, "t", "secret").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_directory_counts_as_listed_when_it_was) {
