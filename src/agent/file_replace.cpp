@@ -50,10 +50,15 @@ std::string fresh_name() {
     return out;
 }
 
-/// What the temporary file is made with: never more than its content may be seen with at the end.
+/// What the temporary file is made with: never more than its content may be seen with at the end. Its group
+/// may be another at first, the directory's.
 mode_t first_mode(const target& where) {
-    const bool own = where.exists && where.status.st_uid == geteuid() && where.status.st_gid == getegid();
-    return !where.exists ? new_mode : own ? where.status.st_mode & 0777 : 0600;
+    if (!where.exists) {
+        return new_mode;
+    }
+    const mode_t mode = where.status.st_mode & 0777;
+    const bool group_like_others = (mode >> 3 & 7 & ~mode) == 0;
+    return where.status.st_uid == geteuid() && group_like_others ? mode : 0600;
 }
 
 /// Nothing new can be made in the directory, which says nothing about the files in it.
@@ -141,9 +146,15 @@ int replacement::commit() {
 /// once, and the next rename waits for that.
 int replacement::rename_over() {
     const int at = where_.directory.get();
-    if (where_.exists &&
-        syscall(SYS_renameat2, at, temporary_.c_str(), at, where_.name.c_str(), RENAME_EXCHANGE) == 0) {
-        drop_temporary();
+    const auto exchange = [&] {
+        return syscall(SYS_renameat2, at, temporary_.c_str(), at, where_.name.c_str(), RENAME_EXCHANGE) == 0;
+    };
+    if (where_.exists && exchange()) {
+        if (unlinkat(at, temporary_.c_str(), 0) != 0 && errno == EISDIR) {
+            // It has become a directory meanwhile, which goes back to its place.
+            return exchange() ? EISDIR : errno;
+        }
+        temporary_.clear();
         return 0;
     }
     if (renameat(at, temporary_.c_str(), at, where_.name.c_str()) != 0) {
