@@ -38,11 +38,26 @@ task<void> tell_signs_of_life(std::shared_ptr<job> one, std::chrono::millisecond
     }
 }
 
-/// As core::with_timeout, with a line in the log now and then.
+/// Whatever goes wrong is an outcome.
+task<result<void>> guarded(std::shared_ptr<job> one, task<result<void>> work) {
+    try {
+        co_return co_await std::move(work);
+    } catch (const boost::system::system_error& e) {
+        if (e.code() == asio::error::operation_aborted) {
+            co_return closing();
+        }
+        core::log::error("making image {} ready failed: {}", one->reference, e.what());
+    } catch (const std::exception& e) {
+        core::log::error("making image {} ready failed: {}", one->reference, e.what());
+    }
+    co_return error{errc::internal, "image " + one->reference + ": an internal error"};
+}
+
+/// As core::with_timeout, with a line in the log now and then. An exception would not end it.
 task<std::optional<result<void>>> watched(std::shared_ptr<job> one, task<result<void>> work,
                                           std::chrono::milliseconds limit, std::chrono::milliseconds quiet) {
     using namespace asio::experimental::awaitable_operators;
-    auto limited = core::with_timeout(std::move(work), limit);
+    auto limited = core::with_timeout(guarded(one, std::move(work)), limit);
     auto signs = tell_signs_of_life(one, quiet);
     auto first = co_await (std::move(limited) || std::move(signs));
     if (first.index() == 1) { // they end only when this coroutine is cancelled
@@ -197,7 +212,7 @@ task<void> jobs::life(self_pointer self, std::shared_ptr<job> one) {
         settle(one);
         co_return;
     }
-    auto outcome = co_await guarded(one);
+    auto outcome = co_await guarded(one, work(one));
     const bool built = outcome.has_value() && one->state().doing == warming::state::building;
     finish(one, !outcome && is_closed() ? closing() : std::move(outcome));
     if (built) {
@@ -208,21 +223,6 @@ task<void> jobs::life(self_pointer self, std::shared_ptr<job> one) {
         }
     }
     settle(one);
-}
-
-/// Whatever goes wrong is an outcome.
-task<result<void>> jobs::guarded(std::shared_ptr<job> one) {
-    try {
-        co_return co_await work(one);
-    } catch (const boost::system::system_error& e) {
-        if (e.code() == asio::error::operation_aborted) {
-            co_return closing();
-        }
-        core::log::error("making image {} ready failed: {}", one->reference, e.what());
-    } catch (const std::exception& e) {
-        core::log::error("making image {} ready failed: {}", one->reference, e.what());
-    }
-    co_return error{errc::internal, "image " + one->reference + ": an internal error"};
 }
 
 task<result<void>> jobs::work(std::shared_ptr<job> one) {

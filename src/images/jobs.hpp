@@ -44,7 +44,6 @@ private:
                                           bool whole);
     [[nodiscard]] std::shared_ptr<job> start(const std::string& reference, std::uint32_t number);
     [[nodiscard]] task<void> life(self_pointer self, std::shared_ptr<job> one);
-    [[nodiscard]] task<result<void>> guarded(std::shared_ptr<job> one);
     [[nodiscard]] task<result<void>> work(std::shared_ptr<job> one);
     [[nodiscard]] task<result<void>> fetch(std::shared_ptr<job> one);
     [[nodiscard]] task<result<void>> make(std::shared_ptr<job> one);

@@ -41,6 +41,7 @@ public:
     std::vector<string> asked;
     std::vector<string> last_kept;
     bool hangs = false;
+    bool throws = false; ///< what no source should
     std::shared_ptr<sandboxd::core::shared_event> begun = std::make_shared<sandboxd::core::shared_event>();
     std::shared_ptr<sandboxd::core::shared_event> go_on;    ///< waited for by pulls and builds
     std::shared_ptr<sandboxd::core::shared_event> prune_on; ///< by the removal of older images
@@ -82,6 +83,9 @@ private:
         if (hangs) {
             co_await sandboxd::core::sleep_for(1h);
             co_return error{errc::start_failed, "cut short"};
+        }
+        if (throws) {
+            throw std::runtime_error("a bug");
         }
         if (go_on) {
             co_await go_on->wait();
@@ -258,6 +262,17 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_the_attempt) {
     BOOST_TEST(answer.error().message == "image busybox was not pulled within 0.02 s");
     source->hangs = false;
     BOOST_TEST(get(keeper->ready("busybox")).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_ends_the_attempt_at_once) {
+    const auto built = recipe_of("py");
+    source->throws = true;
+    make(allowlist(built));
+    for (const auto& reference : {built.tag, string("plain:1")}) {
+        const auto done = get(keeper->ready(reference));
+        BOOST_TEST(static_cast<int>(done.error().code) == static_cast<int>(errc::internal));
+        BOOST_TEST(done.error().message == "image " + reference + ": an internal error");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_a_build_does_not_wait_for_removals) {
