@@ -54,17 +54,21 @@ void job::note(const progress& news) {
     }
 }
 
-void job::note_life() {
+std::chrono::steady_clock::duration job::note_life() {
     std::optional<std::string> line;
+    std::chrono::steady_clock::duration left = quiet_;
     {
         const std::lock_guard lock(mutex_);
+        const auto now = clock_->steady();
         if (lines_) {
-            line = lines_->sign_of_life(clock_->steady());
+            line = lines_->sign_of_life(now);
+            left = lines_->quiet_until() - now;
         }
     }
     if (line) {
         say_(*line);
     }
+    return left;
 }
 
 warming job::state() const {

@@ -54,8 +54,8 @@ public:
     void enter(warming::state doing);
     /// Keeps the numbers, writes a line into the log where one is due.
     void note(const progress& news);
-    /// The same when there was none for a while.
-    void note_life();
+    /// The same when there was none for a while; how long until that may be so again.
+    [[nodiscard]] std::chrono::steady_clock::duration note_life();
     [[nodiscard]] warming state() const;
     /// In this state.
     [[nodiscard]] std::chrono::seconds age() const;

@@ -32,9 +32,8 @@ error too_slow(const job& one, const char* what, std::chrono::milliseconds limit
 }
 
 /// Until it is cancelled.
-task<void> tell_signs_of_life(std::shared_ptr<job> one, std::chrono::milliseconds quiet) {
-    while (co_await core::sleep_for(quiet)) {
-        one->note_life();
+task<void> tell_signs_of_life(std::shared_ptr<job> one) {
+    while (co_await core::sleep_for(one->note_life())) {
     }
 }
 
@@ -55,10 +54,10 @@ task<result<void>> guarded(std::shared_ptr<job> one, task<result<void>> work) {
 
 /// As core::with_timeout, with a line in the log now and then. An exception would not end it.
 task<std::optional<result<void>>> watched(std::shared_ptr<job> one, task<result<void>> work,
-                                          std::chrono::milliseconds limit, std::chrono::milliseconds quiet) {
+                                          std::chrono::milliseconds limit) {
     using namespace asio::experimental::awaitable_operators;
     auto limited = core::with_timeout(guarded(one, std::move(work)), limit);
-    auto signs = tell_signs_of_life(one, quiet);
+    auto signs = tell_signs_of_life(one);
     auto first = co_await (std::move(limited) || std::move(signs));
     if (first.index() == 1) { // they end only when this coroutine is cancelled
         throw boost::system::system_error(asio::error::operation_aborted);
@@ -243,7 +242,7 @@ task<result<void>> jobs::fetch(std::shared_ptr<job> one) {
     one->enter(warming::state::pulling);
     core::log::info("image {} is not here: pulling it", one->reference);
     auto work = with_->source->pull(one->reference, sink_of(one));
-    auto done = co_await watched(one, std::move(work), with_->pull_limit, with_->quiet);
+    auto done = co_await watched(one, std::move(work), with_->pull_limit);
     if (!done) {
         co_return too_slow(*one, "pulled", with_->pull_limit);
     }
@@ -258,7 +257,7 @@ task<result<void>> jobs::make(std::shared_ptr<job> one) {
     core::log::info("building image {} on {} ({} steps)", one->reference, *one->how->from.base_image,
                     one->how->steps.size() + 1);
     auto work = with_->source->build(*one->how, sink_of(one));
-    auto done = co_await watched(one, std::move(work), with_->build_limit, with_->quiet);
+    auto done = co_await watched(one, std::move(work), with_->build_limit);
     if (!done) {
         co_return too_slow(*one, "built", with_->build_limit);
     }

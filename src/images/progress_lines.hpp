@@ -21,6 +21,8 @@ public:
     /// The line that is due, if any.
     [[nodiscard]] std::optional<std::string> note(const progress& news, time_point now);
     [[nodiscard]] std::optional<std::string> sign_of_life(time_point now);
+    /// When the next one is due, if nothing happens.
+    [[nodiscard]] time_point quiet_until() const noexcept { return last_line_ + quiet_; }
 
     [[nodiscard]] const progress& latest() const noexcept { return latest_; }
 

@@ -83,7 +83,9 @@ BOOST_AUTO_TEST_CASE(a_build) {
                "building x:1: step 1 of 3: 3 of 3 layers");
     BOOST_TEST(line(lines.note({"RUN b", 2, 3, true}, start + 6s)) == "building x:1: step 2 of 3: RUN b");
     BOOST_TEST(line(lines.sign_of_life(start + 35s)) == "(none)");
+    BOOST_TEST((lines.quiet_until() == start + 36s));
     BOOST_TEST(line(lines.sign_of_life(start + 36s)) == "building x:1: step 2 of 3, for 30 s now: RUN b");
+    BOOST_TEST((lines.quiet_until() == start + 66s));
     BOOST_TEST(line(lines.sign_of_life(start + 60s)) == "(none)");
     BOOST_TEST(line(lines.sign_of_life(start + 66s)) == "building x:1: step 2 of 3, for 60 s now: RUN b");
     BOOST_TEST(lines.latest().done == 2U);

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import packages
+from harness import buildx_stand_in
 from harness.builds import REPOSITORY, SLOW, built, lines, runtimes, tags
 from harness.service import free_port
 from harness.wait import until
@@ -50,7 +50,7 @@ def test_4_4_7_buildx_where_it_is_there(docker, services, images, package_base, 
     folder = Path(tempfile.mkdtemp(prefix="buildx-"))
     try:
         kept = folder / "kept"
-        environment = {"DOCKER_HOST": docker.host, "PATH": packages.buildx(folder / "bin", kept), "HTTPS_PROXY": "http://127.0.0.1:1"}
+        environment = {"DOCKER_HOST": docker.host, "PATH": buildx_stand_in.command(folder / "bin", kept), "HTTPS_PROXY": "http://127.0.0.1:1"}
         service = services(environment=environment, runtimes=runtimes(
             images, made=built("kit", package_base("pip"), packages=["hello_pip"]),
             bad=built("kit-bad", "box", setup_commands=["echo some words; exit 3"])))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import client, packages, rootfs, service_image
+from harness import buildx_stand_in, client, rootfs, service_image
 from harness.service import ROOT, free_port
 from harness.wait import until
 
@@ -132,7 +132,7 @@ def test_the_health_check_fails_while_nothing_answers(docker, run):
 def test_a_build_argument_adds_the_docker_command_and_buildx(docker, base, prebuilt, trees, run):
     """Its image is one like docker:cli: any small system with both programs where that one has them."""
     tree = rootfs.busybox(trees.directory / "cli")
-    for path, program in packages.docker_command(trees.directory).items():
+    for path, program in buildx_stand_in.docker_command(trees.directory).items():
         (tree / path).parent.mkdir(parents=True)
         shutil.copy(program, tree / path)
     docker.load(tree, "service-cli", ENV="PATH=/bin")

@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from . import buildx
+
 # The command of the Docker CLI that the service uses, for machines without its plugin: it hands the Dockerfile to the
 # classic builder, without what that does not know, and keeps what it was given.
 BUILDX = """#!/usr/bin/env python3
@@ -40,7 +42,7 @@ sys.exit(1 if failed else 0)
 """
 
 
-def buildx(folder, kept):
+def command(folder, kept):
     """A folder for PATH with the stand-in; what it is asked is appended to the file `kept`, one JSON object a line."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,18 +60,11 @@ case "$*" in
     *) exit 1 ;;
 esac
 """
-PLUGIN_FOLDERS = [f"{place}/docker/cli-plugins" for place in ("/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec")]
-
-
-def real_buildx():
-    """The buildx plugin of this machine's `docker` command; None where it has none."""
-    folders = [Path(os.environ.get("DOCKER_CONFIG", "~/.docker")).expanduser() / "cli-plugins", *map(Path, PLUGIN_FOLDERS)]
-    return next((folder / "docker-buildx" for folder in folders if os.access(folder / "docker-buildx", os.X_OK)), None)
 
 
 def docker_command(folder):
     """The files of an image such as docker:cli, by their paths in it: the machine's `docker` and a buildx plugin."""
-    plugin = real_buildx()
+    plugin = buildx.installed()
     if plugin is None:
         plugin = Path(folder) / "docker-buildx"
         plugin.write_text(PLUGIN)
