@@ -8,6 +8,10 @@ die() {
     exit 1
 }
 
+# What the programs are compiled against, whatever machine they are for.
+libraries=(libc6-dev libstdc++-12-dev libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libboost-test1.81-dev
+    libssl-dev libsqlite3-dev libspdlog-dev libuchardet-dev)
+
 # Compilers that run at once: one per core, as long as each has 1.5 GB of memory. JOBS overrides it.
 jobs_that_fit() {
     local cores available fit

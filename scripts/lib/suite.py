@@ -164,6 +164,15 @@ class Suite:
         """a program outside the tree, compiled against an installed one (pytest)"""
         return [self.lane("embedding", "embedding", 15, ["/usr/bin/python3", *PYTEST, "tests/embedding"], {}, 20)]
 
+    def arm64(self):
+        """the programs for arm64, run in a virtual machine of that kind (with --long, or asked for)"""
+        machine = run(["scripts/setup", "machine"], 20 * MINUTE)
+        self.tally.check("what a virtual machine needs", machine.status == 0, machine.tail())
+        if not self.build("arm64", ["sandboxd", "sandboxd-agent", "test_agent"]):
+            return
+        _, at_work = self.lane("arm64", "arm64", 1200, ["/usr/bin/python3", *PYTEST, "tests/arm64"], {}, 90)
+        at_work()
+
     def conformance(self):
         """the contract's lines over HTTP and through the published clients, and the reference's own tests (pytest)"""
         if not all(conformance.made(one) for one in conformance.ALL):
@@ -301,7 +310,8 @@ class Suite:
         shutil.rmtree(self.reports, ignore_errors=True)
 
 
-STEPS = ["format", "headers", "release", "service", "embedding", "conformance", "asan", "tsan"]
+STEPS = ["format", "headers", "release", "service", "embedding", "conformance", "asan", "tsan", "arm64"]
+ONLY_LONG = ["arm64"]
 
 
 def main():
@@ -311,7 +321,8 @@ def main():
     parser.add_argument("--long", action="store_true", help="the large counts in full")
     parser.add_argument("--only", metavar="STEP[,STEP]", help="only these steps")
     arguments = parser.parse_args()
-    chosen = arguments.only.split(",") if arguments.only else STEPS
+    usual = [name for name in STEPS if arguments.long or name not in ONLY_LONG]
+    chosen = arguments.only.split(",") if arguments.only else usual
     unknown = [name for name in chosen if name not in STEPS]
     if unknown:
         parser.error(f"unknown step {unknown[0]!r} (one of: {', '.join(STEPS)})")
@@ -348,7 +359,7 @@ def main():
         thread.join()
     # The tests from outside mostly wait, so they run beside the sanitizer builds.
     lanes = aside(", ".join(outside), body=lambda: suite.run_lanes(outside))
-    for name in [name for name in ("asan", "tsan") if name in chosen]:
+    for name in [name for name in ("asan", "tsan", "arm64") if name in chosen]:
         step(name)
     lanes.join()
     suite.close(before)

@@ -161,7 +161,7 @@ bool fails(int expected, long number, long first = 0, long second = 0) {
 }
 
 /// The same over the door for 32-bit programs, where there is one.
-long call_as_i386([[maybe_unused]] long number, [[maybe_unused]] long argument) {
+[[maybe_unused]] long call_as_i386([[maybe_unused]] long number, [[maybe_unused]] long argument) {
     long out = -ENOSYS;
 #if defined(__x86_64__)
     asm volatile("int $0x80"
