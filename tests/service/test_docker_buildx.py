@@ -15,7 +15,7 @@ import pytest
 
 from harness import bases, buildx, host
 from harness.daemon import Daemon
-from harness.service import Service, leftovers, started_by
+from harness.service import Service, free_port, leftovers, started_by
 from harness.wait import until
 
 pytestmark = pytest.mark.only("docker")
@@ -159,6 +159,70 @@ def test_4_4_3_without_a_cache_every_open_builds(services):
         with service.open(runtime="fresh") as session:
             assert session.sh("echo $A") == "1\n"
     assert len(lines(service, "building image")) == 2
+
+
+# Base images -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registry(daemon):
+    """A registry beside the daemon that wants a password: (environment with the credentials, an image in it)."""
+    program = shutil.which("docker-registry") or shutil.which("registry")
+    if program is None:
+        pytest.skip("no registry program: apt-get install docker-registry")
+    folder = Path(tempfile.mkdtemp(prefix="registry-"))
+    address = f"127.0.0.1:{free_port()}"
+    (folder / "htpasswd").write_text(HTPASSWD)
+    (folder / "config.yml").write_text(f"""
+version: 0.1
+log: {{level: warn}}
+storage: {{filesystem: {{rootdirectory: {folder}/data}}}}
+http: {{addr: {address}}}
+auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
+""")
+    beside = ["nsenter", f"--net=/proc/{daemon.process.pid}/ns/net", "--"]
+    subprocess.run([*beside, "ip", "link", "set", "lo", "up"], check=True, timeout=60)
+    process = subprocess.Popen([*beside, program, "serve", folder / "config.yml"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        (folder / "config.json").write_text(json.dumps({"auths": {address: {"auth": "dXNlcjpzZWNyZXQ="}}}))
+        image = f"{address}/kept/box"
+        assert daemon.request("POST", f"/images/box/tag?repo={image}&tag=1")[0] == 201
+        push = ["docker", "-H", daemon.host, "--config", folder, "push", f"{image}:1"]
+        until(lambda: subprocess.run(push, capture_output=True, timeout=120).returncode == 0, what="the push")
+        assert daemon.request("DELETE", f"/images/{image}:1")[0] == 200
+        yield json.loads((folder / "config.json").read_text()), f"{image}:1"
+    finally:
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(folder)
+
+
+# user:secret, bcrypt
+HTPASSWD = "user:$2y$05$BMJ1hokeM38JFLbWXWOoGuPKqL34Jh66QHL2.66wTrsOYeXi6pjEe\n"
+
+
+@pytest.mark.row("B6-10")
+def test_a_base_image_is_fetched_with_the_docker_commands_credentials(services, kit, registry):
+    credentials, image = registry
+    service = services(runtimes=runtimes(made=built("no-password-kit", image)))
+    answer = service.request("POST", "/sessions", {"runtime": "made"})
+    assert answer.status == 502 and image.removesuffix(":1") in answer.detail, answer
+    config = Path(kit["DOCKER_CONFIG"]) / "config.json"
+    config.write_text(json.dumps(credentials))
+    try:
+        service = services(runtimes=runtimes(made=built("password-kit", image)))
+        with service.open(runtime="made") as session:
+            assert session.sh("echo up") == "up\n"
+    finally:
+        config.unlink()
+
+
+@pytest.mark.row("B6-10")
+def test_a_base_image_that_cannot_be_had_is_told(services):
+    service = services(runtimes=runtimes(made=built("absent-kit", "127.0.0.1:1/no/such:image")))
+    answer = service.request("POST", "/sessions", {"runtime": "made"})
+    assert answer.status == 502 and "127.0.0.1:1/no/such:image" in answer.detail, answer
 
 
 # While it lasts ----------------------------------------------------------------------------------------------------------
