@@ -199,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(an_operation_that_hangs_is_ended_at_its_time, directory)
     host.write(waiting, "never the end");
     const auto late = host.finish(waiting);
     BOOST_TEST(late.exit_code.value() == 1U); // by the helper itself
-    const auto stuck = host.begin(operation(file_operation::write, path).open_stdin().timeout(300));
+    const auto stuck = host.begin(operation(file_operation::write, path).open_stdin().timeout(3000));
     BOOST_REQUIRE(host.pump([&] { return agent.supervisors().size() == 1; }));
     host.write(stuck, "x");
     BOOST_REQUIRE(host.pump([&] { return host.at(stuck).stdin_credit == 1; }));

@@ -43,7 +43,7 @@ def libraries_of_the_image():
 
 def run(folder):
     """What the machine says from its start to its end; `folder` takes its disk."""
-    packages = ["linux-image-cloud-arm64", "busybox-static", "runc", "curl", *libraries_of_the_image()]
+    packages = ["linux-image-cloud-arm64", "busybox-static", "runc", "curl", "libboost-test1.81.0", *libraries_of_the_image()]
     subprocess.run([ROOT / "scripts/lib/foreign_debian", DEBIAN, "arm64", *packages], check=True, timeout=PATIENCE)
     _first_files(folder / "first")
     _disk(folder / "disk", folder / "disk.img")
