@@ -4,6 +4,7 @@
 #include "launcher/uid_ranges.hpp"
 #include "sandboxd/error.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct launcher_options {
     std::vector<std::string> agent_arguments{"serve", "--listen-fd", "3"};
     std::vector<std::string> dialling_arguments{"serve", "--dial"}; ///< the socket's path follows
     std::string runtime = "runc"; ///< the program of the runc adapter; the others go by their names
+    /// How long a runtime that is called beside the preparation may wait for it; then it is called again.
+    std::chrono::milliseconds config_patience = std::chrono::minutes(1);
 };
 
 /// Forks the launcher and answers the service's end of its socket, for create_client(). Call it before any

@@ -67,7 +67,7 @@ BOOST_FIXTURE_TEST_SUITE(launcher_held_file, folder)
 
 BOOST_AUTO_TEST_CASE(who_opens_it_waits_for_its_content) {
     const auto file = path + "/config.json";
-    auto held = held_file::create(file, 0600);
+    auto held = held_file::create(file, 0600, 1min);
     BOOST_REQUIRE(held.has_value());
     std::string seen;
     std::thread reader([&] { seen = content_of(file); });
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(who_opens_it_waits_for_its_content) {
 
 BOOST_AUTO_TEST_CASE(who_waits_goes_on_without_its_holder) {
     const auto file = path + "/config.json";
-    std::optional<held_file> held = held_file::create(file, 0600).value();
+    std::optional<held_file> held = held_file::create(file, 0600, 1min).value();
     std::string seen = "nothing yet";
     std::thread reader([&] { seen = content_of(file); });
     BOOST_TEST(is_waited_for(file));
@@ -92,11 +92,16 @@ BOOST_AUTO_TEST_CASE(who_waits_goes_on_without_its_holder) {
     BOOST_TEST(seen.empty());
 }
 
+BOOST_AUTO_TEST_CASE(its_patience_ends) {
+    const auto file = path + "/config.json";
+    BOOST_TEST(!held_file::create(file, 0600, 0ms)->holds());
+}
+
 BOOST_AUTO_TEST_CASE(it_must_be_new) {
     const auto file = path + "/config.json";
-    BOOST_REQUIRE(held_file::create(file, 0600)->fill("{}").has_value());
-    BOOST_TEST(held_file::create(file, 0600).has_error());
-    BOOST_TEST(held_file::create(path + "/missing/config.json", 0600).has_error());
+    BOOST_REQUIRE(held_file::create(file, 0600, 1min)->fill("{}").has_value());
+    BOOST_TEST(held_file::create(file, 0600, 1min).has_error());
+    BOOST_TEST(held_file::create(path + "/missing/config.json", 0600, 1min).has_error());
     BOOST_TEST(content_of(file) == "{}");
 }
 

@@ -73,6 +73,21 @@ BOOST_AUTO_TEST_CASE(a_host_that_can_not_says_why) {
     stop_service();
 }
 
+/// The first call never comes back; that it is made again is said by an opened sandbox.
+BOOST_AUTO_TEST_CASE(a_runtime_that_was_called_too_early_is_called_again) {
+    options.config_patience = 0ms;
+    options.runtime = directory + "/front";
+    std::ofstream(options.runtime)
+        << "#!/bin/sh\n"
+           "for word; do [ \"$last\" != --bundle ] || bundle=$word; last=$word; done\n"
+           "[ -z \"$bundle\" ] || [ -s \"$bundle/config.json\" ] || exec sleep 100000\n"
+           "exec runc \"$@\"\n";
+    fs::permissions(options.runtime, fs::perms::owner_all);
+    start_service();
+    close(open(spec()));
+    stop_service();
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_runtime_is_named_with_its_package) {
     const auto programs = directory + "/bin";
     fs::create_directory(programs);

@@ -25,8 +25,9 @@ std::chrono::milliseconds patience_of_kernel() {
 
 } // namespace
 
-result<held_file> held_file::create(const std::string& path, unsigned mode) {
-    const auto until = std::chrono::steady_clock::now() + patience_of_kernel();
+result<held_file> held_file::create(const std::string& path, unsigned mode,
+                                    std::chrono::milliseconds patience) {
+    const auto until = std::chrono::steady_clock::now() + std::min(patience, patience_of_kernel());
     core::unique_fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!fd) {
         return os_error(path, errno);

@@ -14,10 +14,12 @@ namespace sandboxd::launcher::blocking {
 /// The kernel has it wait, by a lease, for /proc/sys/fs/lease-break-time (45 s), then lets it in.
 class held_file {
 public:
-    /// `path` must be new. errc::io, also where the file system gives no lease: then there is no file.
-    [[nodiscard]] static result<held_file> create(const std::string& path, unsigned mode);
+    /// `path` must be new. `patience` is cut to half of what the kernel gives. errc::io, also where the file
+    /// system gives no lease: then there is no file.
+    [[nodiscard]] static result<held_file> create(const std::string& path, unsigned mode,
+                                                  std::chrono::milliseconds patience);
 
-    /// Nobody can have been let in yet.
+    /// In time: nobody can have been let in yet.
     [[nodiscard]] bool holds() const { return std::chrono::steady_clock::now() < until_; }
 
     /// Writes it and lets the others in; once.

@@ -1,11 +1,10 @@
 #include "launcher/blocking/cgroup_lock.hpp"
 #include "launcher/blocking/files.hpp"
 #include "launcher/blocking/furnish.hpp"
-#include "launcher/blocking/held_file.hpp"
 #include "launcher/blocking/host.hpp"
 #include "launcher/blocking/image_names.hpp"
 #include "launcher/blocking/network.hpp"
-#include "launcher/blocking/runtime_start.hpp"
+#include "launcher/blocking/runtime_beside.hpp"
 #include "launcher/blocking/slots.hpp"
 #include "launcher/blocking/staging.hpp"
 #include "launcher/bundle_config.hpp"
@@ -98,18 +97,7 @@ private:
                 runtime_.door() == agent_door::dialled};
     }
 
-    /// A runtime that takes long to get ready does so beside the mounts: it waits for its configuration.
-    result<void> begin_early() {
-        if (!runtime_.gets_ready_slowly()) {
-            return {};
-        }
-        auto file = held_file::create(config_file(), 0600);
-        if (!file) {
-            return {}; // no leases here: it begins when the file is complete
-        }
-        held_config_.emplace(std::move(*file));
-        return begin_runtime();
-    }
+    result<void> begin_early() { return call_.begin_early(area_.directory); }
 
     result<void> mount() {
         const auto before =
@@ -185,18 +173,7 @@ private:
         config.limit_swap = accounts_swap(context_.cgroups);
         config.filter = filters_system_calls();
         runtime_.adapt(config, {context_.cgroups});
-        return put_config(runtime_config(config));
-    }
-
-    [[nodiscard]] std::string config_file() const { return area_.directory + "/config.json"; }
-
-    result<void> put_config(const std::string& text) {
-        if (held_config_ && held_config_->holds()) {
-            return held_config_->fill(text);
-        }
-        begun_.reset(); // it may have seen an empty file
-        held_config_.reset();
-        return write_file_at(AT_FDCWD, config_file(), text, 0600);
+        return call_.configure(runtime_config(config));
     }
 
     /// Also says where the agent comes from.
@@ -231,30 +208,9 @@ private:
         return limits;
     }
 
-    result<void> begin_runtime() {
-        auto listener = runtime_.door() == agent_door::handed_in
-                            ? listen_handed_in(slot_.directory.get(), context_)
-                            : result<core::unique_fd>(core::unique_fd());
-        if (!listener) {
-            return start_failed(listener.error());
-        }
-        auto begun = runtime_start::begin(context_, runtime_, request_, area_.directory, listener->get(),
-                                          slot_.lock.get());
-        if (!begun) {
-            return begun.error();
-        }
-        begun_.emplace(std::move(*begun));
-        return {};
-    }
-
     result<void> finish_runtime() {
-        if (!begun_) {
-            if (auto begun = begin_runtime(); !begun) {
-                return begun;
-            }
-        }
         const auto before = std::chrono::steady_clock::now();
-        auto done = begun_->finish(until_);
+        auto done = call_.finish(until_);
         runtime_time_ = std::chrono::steady_clock::now() - before;
         moves_.release();
         return done;
@@ -318,8 +274,7 @@ private:
     std::uint32_t uid_base_ = 0;
     local_image image_;
     staging area_;
-    std::optional<held_file> held_config_;
-    std::optional<runtime_start> begun_;
+    runtime_beside call_{context_, runtime_, request_, slot_};
     identity who_;
     std::string work_dir_;
     started answer_;
