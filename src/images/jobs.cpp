@@ -102,22 +102,14 @@ string jobs::known_as(const string& reference) const {
     return reference;
 }
 
-/// Under the mutex: the allowlist's references and those of the jobs.
-std::vector<string> jobs::named() const {
+std::vector<string> jobs::wanted() const {
+    const std::lock_guard lock(mutex_);
     std::vector<string> out;
     for (const auto& one : with_->allowed) {
         out.push_back(one.reference);
     }
     for (const auto& [reference, one] : jobs_) {
         out.push_back(reference);
-    }
-    return out;
-}
-
-std::vector<string> jobs::wanted() const {
-    const std::lock_guard lock(mutex_);
-    auto out = named();
-    for (const auto& [reference, one] : jobs_) {
         if (one->how && one->how->from.base_image) {
             out.push_back(*one->how->from.base_image);
         }
@@ -267,15 +259,10 @@ task<result<void>> jobs::make(std::shared_ptr<job> one) {
     co_return std::move(*done);
 }
 
-/// The runtime's older images (contract 4.4.8). Nobody waits for it but a pass.
+/// The runtime's older images (contract 4.4.8), but those that a sandbox is about to stand on. Nobody waits
+/// for it but a pass.
 task<void> jobs::prune(std::shared_ptr<job> one) {
-    std::vector<string> kept;
-    {
-        const std::lock_guard lock(mutex_);
-        kept = named();
-    }
-    kept.push_back(one->reference);
-    co_await with_->source->prune(one->how->from.name, std::move(kept));
+    co_await with_->source->prune(one->how->from.name, wanted());
 }
 
 std::map<string, warming> jobs::snapshot() const {

@@ -30,8 +30,8 @@ public:
     /// By reference.
     [[nodiscard]] std::map<std::string, warming> snapshot() const;
 
-    /// What a sweep must leave: the allowlist's, what is being made ready and what that stands on, and what
-    /// was made ready a moment ago for a sandbox that may not have begun.
+    /// What a sweep, or the removals after a build, must leave: the allowlist's, what is being made ready and
+    /// what that stands on, and what was made ready a moment ago for a sandbox that may not have begun.
     [[nodiscard]] std::vector<std::string> wanted() const;
 
     void close();
@@ -51,7 +51,6 @@ private:
     void finish(const std::shared_ptr<job>& one, result<void> outcome);
     void settle(const std::shared_ptr<job>& one);
     [[nodiscard]] std::string known_as(const std::string& reference) const;
-    [[nodiscard]] std::vector<std::string> named() const;
 
     std::shared_ptr<const keeper_options> with_;
     mutable std::mutex mutex_;

@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -177,7 +178,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_is_pulled_or_built_and_older_ones_go) {
                    (std::vector<string>{"present busybox", "pull busybox", "present " + built.tag,
                                         "build " + built.tag, "prune coding", "pruned coding"}),
                boost::test_tools::per_element());
-    BOOST_TEST(source->last_kept == (std::vector<string>{"busybox", built.tag, "busybox", built.tag}),
+    BOOST_TEST(source->last_kept ==
+                   (std::vector<string>{"busybox", built.tag, "busybox", "busybox", built.tag}),
                boost::test_tools::per_element());
 }
 
@@ -287,6 +289,24 @@ BOOST_AUTO_TEST_CASE(who_waits_for_a_build_does_not_wait_for_removals) {
     background.close();
     sandboxd::test::run(context, background.drained());
     BOOST_TEST(source->times("pruned coding") == 0);
+}
+
+// Of one runtime two images: a session that was opened before the entry changed still has the older.
+BOOST_AUTO_TEST_CASE(a_build_leaves_an_older_image_that_somebody_has_just_asked_for) {
+    const auto built = recipe_of("coding");
+    auto before = built.from;
+    before.env_vars = {{"A", "1"}};
+    const auto old = *images::make_recipe(before);
+    BOOST_REQUIRE(old.tag != built.tag);
+    make(allowlist(built));
+    keeper->learn(old);
+    BOOST_TEST(get(keeper->ready(old.tag)).has_value());
+    BOOST_TEST(get(keeper->ready(built.tag)).has_value());
+    BOOST_TEST(std::ranges::count(source->last_kept, old.tag) == 1);
+    clock->advance(11min);
+    source->here.erase(built.tag);
+    BOOST_TEST(get(keeper->ready(built.tag)).has_value());
+    BOOST_TEST(std::ranges::count(source->last_kept, old.tag) == 0);
 }
 
 task<std::vector<string>> pass_beside(std::shared_ptr<images::keeper> keeper,
