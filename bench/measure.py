@@ -62,9 +62,10 @@ def own_file_system(directory):
     os.truncate(image, 16 << 30)
     for command in (["mkfs.ext4", "-q", "-N", "400000", "-E", "lazy_itable_init=0,lazy_journal_init=0", image],
                     ["mount", "-o", "loop", image, directory]):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            say(f"measured on the file system of {directory.parent}: {done.stderr.strip()}")
+        try:
+            subprocess.run(command, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as failed:
+            say(f"measured on the file system of {directory.parent}: {getattr(failed, 'stderr', None) or failed}".strip())
             break
     image.unlink()
 
