@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,10 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sandboxd;
 using namespace std::chrono_literals;
@@ -79,6 +83,23 @@ BOOST_AUTO_TEST_CASE(who_opens_it_waits_for_its_content) {
     BOOST_TEST((seen == text));
     BOOST_TEST((fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
     BOOST_TEST((content_of(file) == text)); // nobody waits any more
+}
+
+BOOST_AUTO_TEST_CASE(a_child_that_was_forked_meanwhile_holds_nobody_up) {
+    const auto file = path + "/config.json";
+    auto held = held_file::create(file, 0600, 1min);
+    BOOST_REQUIRE(held.has_value());
+    const pid_t child = ::fork(); // it has a copy of the descriptor
+    if (child == 0) {
+        for (;;) {
+            ::pause();
+        }
+    }
+    BOOST_TEST(held->fill("{}").has_value());
+    const core::unique_fd at_once(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    BOOST_TEST(at_once.get() >= 0); // with the lease it would be EWOULDBLOCK
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_goes_on_without_its_holder) {

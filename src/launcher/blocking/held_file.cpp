@@ -49,6 +49,8 @@ result<void> held_file::fill(std::string_view bytes) {
         }
         bytes.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
     }
+    // Said, and not left to the close: a process that was forked meanwhile may still have the descriptor.
+    static_cast<void>(::fcntl(fd_.get(), F_SETLEASE, F_UNLCK)); // fails where the kernel has ended it
     fd_.reset();
     return {};
 }
