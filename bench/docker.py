@@ -106,7 +106,7 @@ def commands(daemon, service, table, quick, most, theirs):
             seconds = 0.5 if quick else 1
             if theirs:
                 beside["reference"] = lambda: load(their_service, their_run, callers, seconds)["per_second"]
-            seen = in_turns(2 if quick else 3, floor=lambda: floor(session, callers, seconds)["per_second"],
+            seen = in_turns(2 if quick else 5, floor=lambda: floor(session, callers, seconds)["per_second"],
                             ours=lambda: load(service, exec_, callers, seconds)["per_second"],
                             run=lambda: load(service, run, callers, seconds)["per_second"],
                             engine=lambda: engine_rate(daemon, container, callers, seconds), **beside)
