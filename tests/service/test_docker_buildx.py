@@ -15,7 +15,8 @@ import pytest
 
 from harness import bases, buildx, host
 from harness.daemon import Daemon
-from harness.service import Service, free_port, leftovers, started_by
+from harness.registry import ABSENT, PROGRAM, Registry
+from harness.service import Service, leftovers, started_by
 from harness.wait import until
 
 pytestmark = pytest.mark.only("docker")
@@ -166,40 +167,16 @@ def test_4_4_3_without_a_cache_every_open_builds(services):
 
 @pytest.fixture(scope="module")
 def registry(daemon):
-    """A registry beside the daemon that wants a password: (environment with the credentials, an image in it)."""
-    program = shutil.which("docker-registry") or shutil.which("registry")
-    if program is None:
-        pytest.skip("no registry program: apt-get install docker-registry")
-    folder = Path(tempfile.mkdtemp(prefix="registry-"))
-    address = f"127.0.0.1:{free_port()}"
-    (folder / "htpasswd").write_text(HTPASSWD)
-    (folder / "config.yml").write_text(f"""
-version: 0.1
-log: {{level: warn}}
-storage: {{filesystem: {{rootdirectory: {folder}/data}}}}
-http: {{addr: {address}}}
-auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
-""")
+    """A registry beside the daemon that wants a password: (what config.json says of it, an image in it)."""
+    if PROGRAM is None:
+        pytest.skip(ABSENT)
     beside = ["nsenter", f"--net=/proc/{daemon.process.pid}/ns/net", "--"]
     subprocess.run([*beside, "ip", "link", "set", "lo", "up"], check=True, timeout=60)
-    process = subprocess.Popen([*beside, program, "serve", folder / "config.yml"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+    made = Registry(password="secret", beside=beside)
     try:
-        (folder / "config.json").write_text(json.dumps({"auths": {address: {"auth": "dXNlcjpzZWNyZXQ="}}}))
-        image = f"{address}/kept/box"
-        assert daemon.request("POST", f"/images/box/tag?repo={image}&tag=1")[0] == 201
-        push = ["docker", "-H", daemon.host, "--config", folder, "push", f"{image}:1"]
-        until(lambda: subprocess.run(push, capture_output=True, timeout=120).returncode == 0, what="the push")
-        assert daemon.request("DELETE", f"/images/{image}:1")[0] == 200
-        yield json.loads((folder / "config.json").read_text()), f"{image}:1"
+        yield made.login(), made.push_from(daemon, "box", "kept/box")
     finally:
-        process.terminate()
-        process.wait(60)
-        shutil.rmtree(folder)
-
-
-# user:secret, bcrypt
-HTPASSWD = "user:$2y$05$BMJ1hokeM38JFLbWXWOoGuPKqL34Jh66QHL2.66wTrsOYeXi6pjEe\n"
+        made.stop()
 
 
 @pytest.mark.row("B6-10")

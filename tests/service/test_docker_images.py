@@ -1,10 +1,7 @@
 """Runtimes that are built or pulled, what only a real daemon has (contract 4.4 to 4.7; test_builds.py has the rest)."""
 
 import json
-import os
 import shutil
-import socket
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 
 from harness import buildx_stand_in
 from harness.builds import REPOSITORY, SLOW, built, lines, runtimes, tags
-from harness.service import free_port
+from harness.registry import ABSENT, PROGRAM, Registry
 from harness.wait import until
 
 pytestmark = pytest.mark.only("docker")
@@ -85,51 +82,18 @@ def test_proxy_settings_reach_the_steps_and_not_the_image(docker, services, imag
 
 
 @pytest.fixture(scope="module")
-def registry(docker):
+def registry(docker, tmp_path_factory):
     """A registry on loopback that wants a password; (address, environment with the credentials, image in it)."""
-    program = shutil.which("docker-registry") or shutil.which("registry")
-    if program is None:
-        pytest.skip("no registry program: apt-get install docker-registry")
-    folder = Path(tempfile.mkdtemp(prefix="registry-"))
-    address = f"127.0.0.1:{free_port()}"
-    (folder / "htpasswd").write_text(HTPASSWD)
-    (folder / "config.yml").write_text(f"""
-version: 0.1
-log: {{level: warn}}
-storage: {{filesystem: {{rootdirectory: {folder}/data}}}}
-http: {{addr: {address}}}
-auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
-""")
-    process = subprocess.Popen([program, "serve", folder / "config.yml"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+    if PROGRAM is None:
+        pytest.skip(ABSENT)
+    made = Registry(password="secret")
     try:
-        until(lambda: _listens(address), what="the registry")
-        (folder / "docker").mkdir()
-        (folder / "docker/config.json").write_text(json.dumps({"auths": {address: {"auth": "dXNlcjpzZWNyZXQ="}}}))
-        _push(docker, "box", f"{address}/kept/box", "1", folder / "docker")
-        yield address, {"DOCKER_HOST": docker.host, "DOCKER_CONFIG": str(folder / "docker")}, f"{address}/kept/box:1"
+        image = made.push_from(docker, "box", "kept/box")
+        folder = tmp_path_factory.mktemp("docker")
+        (folder / "config.json").write_text(json.dumps(made.login()))
+        yield made.host, {"DOCKER_HOST": docker.host, "DOCKER_CONFIG": str(folder)}, image
     finally:
-        process.terminate()
-        process.wait(20)
-        shutil.rmtree(folder)
-
-
-# user:secret, bcrypt
-HTPASSWD = "user:$2y$05$BMJ1hokeM38JFLbWXWOoGuPKqL34Jh66QHL2.66wTrsOYeXi6pjEe\n"
-
-
-def _listens(address):
-    host, port = address.split(":")
-    with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
-
-
-def _push(docker, image, repository, tag, login):
-    assert docker.request("POST", f"/images/{image}/tag?repo={repository}&tag={tag}")[0] == 201
-    done = subprocess.run(["docker", "-H", docker.host, "push", f"{repository}:{tag}"], capture_output=True, text=True, timeout=120,
-                          env={"PATH": os.environ["PATH"], "DOCKER_CONFIG": str(login)})
-    assert done.returncode == 0, done.stderr
-    docker.request("DELETE", f"/images/{repository}:{tag}")
+        made.stop()
 
 
 def test_4_5_a_pull_with_the_docker_commands_credentials(docker, services, registry):

@@ -1,7 +1,9 @@
 """Registries on loopback: Debian's docker-registry, and one of the tests' own that can be slow or lie."""
 
+import base64
 import crypt
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +15,8 @@ from .service import free_port
 from .wait import until
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+PROGRAM = shutil.which("docker-registry") or shutil.which("registry")
+ABSENT = "no registry program: apt-get install docker-registry"
 
 
 def tool(*argv):
@@ -22,13 +26,15 @@ def tool(*argv):
 
 
 class Registry:
-    """docker-registry with its own storage; with `password` for the user "reader", with `tls` behind a certificate of its own."""
+    """docker-registry with its own storage; with `password` for the user "reader", with `tls` behind a certificate of its own.
+    It runs behind the words of `beside`: in another network namespace, say."""
 
-    def __init__(self, password=None, tls=False):
+    def __init__(self, password=None, tls=False, beside=()):
         self.directory = Path(tempfile.mkdtemp(prefix="registry-"))
         self.port = free_port()
         self.host = f"127.0.0.1:{self.port}"
         self.password = password
+        self.beside = list(beside)
         http = {"addr": self.host}
         if tls:
             self.certificate = self.directory / "server.crt"
@@ -42,12 +48,28 @@ class Registry:
             config["auth"] = {"htpasswd": {"realm": "tests", "path": str(self.directory / "users")}}
         (self.directory / "config.yml").write_text(json.dumps(config))  # JSON is YAML
         with open(self.directory / "log", "wb") as log:
-            self.process = subprocess.Popen(["docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self.beside, PROGRAM or "docker-registry", "serve", self.directory / "config.yml"],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(self._answers, 20, "the registry's answer")
 
     def _answers(self):
         assert self.process.poll() is None, (self.directory / "log").read_text()
-        return subprocess.run(["curl", "-sk", "-o", "/dev/null", f"http://{self.host}/v2/"], timeout=10).returncode in (0, 52)
+        return subprocess.run([*self.beside, "curl", "-sk", "-o", "/dev/null", f"http://{self.host}/v2/"], timeout=10).returncode in (0, 52)
+
+    def login(self):
+        """What the docker command's config.json says of it."""
+        return {"auths": {self.host: {"auth": base64.b64encode(f"reader:{self.password}".encode()).decode()}}}
+
+    def push_from(self, daemon, image, name):
+        """An image of a daemon as HOST/name:1, which the daemon does not keep; the whole reference."""
+        to = f"{self.host}/{name}"
+        (self.directory / "config.json").write_text(json.dumps(self.login()))
+        assert daemon.request("POST", f"/images/{image}/tag?repo={to}&tag=1")[0] == 201
+        done = subprocess.run(["docker", "-H", daemon.host, "push", f"{to}:1"], capture_output=True, text=True, timeout=120,
+                              env={"PATH": os.environ["PATH"], "DOCKER_CONFIG": str(self.directory)})
+        assert done.returncode == 0, done.stderr
+        assert daemon.request("DELETE", f"/images/{to}:1")[0] == 200
+        return f"{to}:1"
 
     def push(self, layout, tag, name):
         """`layout:tag` as HOST/name; the whole reference."""
