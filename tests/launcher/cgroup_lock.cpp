@@ -3,6 +3,7 @@
 #include "launcher/blocking/cgroup_lock.hpp"
 
 #include "launcher/blocking/files.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -26,21 +27,19 @@ std::string own_cgroups() {
 /// A hierarchy that this process is in, of plain files.
 struct tree {
     tree() {
-        std::string name = (fs::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        layout.unified = name;
+        layout.unified = own.path;
         for (const auto& [controller, mount] : read_cgroup_layout().controllers) {
-            layout.controllers[controller] = name;
+            layout.controllers[controller] = own.path;
         }
         directory = own_cgroup_directory(layout, own_cgroups());
         BOOST_REQUIRE(!directory.empty());
         fs::create_directories(directory);
         std::ofstream(directory + "/cgroup.procs") << "";
     }
-    ~tree() { fs::remove_all(layout.unified); }
 
     std::uintmax_t moves() const { return fs::file_size(directory + "/cgroup.procs"); }
 
+    sandboxd::test::scratch own;
     cgroup_layout layout;
     std::string directory;
 };

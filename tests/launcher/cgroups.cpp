@@ -1,4 +1,5 @@
 #include "launcher/cgroups.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,18 +14,13 @@ using namespace std::chrono_literals;
 namespace {
 
 struct tree_fixture {
-    tree_fixture() {
-        std::string name = (std::filesystem::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        root = name;
-    }
-    ~tree_fixture() { std::filesystem::remove_all(root); }
     void write(const std::string& path, const std::string& text) const {
         const std::filesystem::path file(root + path);
         std::filesystem::create_directories(file.parent_path());
         std::ofstream(file) << text;
     }
-    std::string root;
+    test::scratch own;
+    std::string root = own.path;
 };
 
 constexpr auto version_1 =

@@ -1,4 +1,5 @@
 #include "launcher/blocking/files.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,17 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct directory_fixture {
-    directory_fixture() {
-        std::string name = (fs::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        path = name;
-        auto opened = open_directory(path);
-        here = std::move(*opened);
-    }
-    ~directory_fixture() { fs::remove_all(path); }
-    std::string path;
-    core::unique_fd here;
+struct directory_fixture : test::scratch {
+    core::unique_fd here = open_directory(path).value();
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "launcher/blocking/held_file.hpp"
 
 #include "launcher/blocking/files.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -27,17 +28,6 @@ using launcher::blocking::read_file;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct folder {
-    folder() {
-        std::string name = (fs::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~folder() { fs::remove_all(path); }
-
-    std::string path;
-};
 
 std::string content_of(const std::string& file) {
     std::ifstream in(file); // which waits; read_file() never does
@@ -67,7 +57,7 @@ bool is_waited_for(const std::string& file) {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(launcher_held_file, folder)
+BOOST_FIXTURE_TEST_SUITE(launcher_held_file, test::scratch)
 
 BOOST_AUTO_TEST_CASE(who_opens_it_waits_for_its_content) {
     const auto file = path + "/config.json";

@@ -6,6 +6,7 @@
 #include "launcher/blocking/scratch.hpp"
 #include "launcher/blocking/tools.hpp"
 #include "launcher/blocking/unshift.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -28,14 +29,11 @@ namespace {
 
 struct store {
     store() {
-        state = (fs::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(state.data()) != nullptr);
         fs::create_directories(state + "/images");
         fs::create_directories(state + "/oci");
         context.options.state_dir = state;
         context.progress = [](const std::string&) {};
     }
-    ~store() { fs::remove_all(state); }
 
     static deadline soon() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 
@@ -49,7 +47,8 @@ struct store {
     }
     [[nodiscard]] bool has(const std::string& key) const { return fs::exists(state + "/images/" + key); }
 
-    std::string state;
+    test::scratch own;
+    std::string state = own.path;
     worker_context context{{}, {}, uid_ranges("/nowhere", {}), {}, {}};
 };
 

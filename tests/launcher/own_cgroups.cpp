@@ -1,6 +1,7 @@
 // Cgroups that the launcher makes itself, against made-up trees; real ones: tests/service/test_runtimes.py.
 
 #include "launcher/blocking/own_cgroups.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,9 +20,6 @@ const std::string path = "/sandboxd/abc/slot";
 
 struct tree {
     tree() {
-        std::string name = (fs::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        root = name;
         layout.unified = root + "/unified";
         limits.memory_bytes = 64 << 20;
         limits.memory_swap_bytes = 96 << 20;
@@ -29,7 +27,6 @@ struct tree {
         limits.cpu_shares = 512;
         limits.pids = 20;
     }
-    ~tree() { fs::remove_all(root); }
 
     /// The directory of the sandbox as the kernel would fill it.
     void provide(const std::string& hierarchy, const std::vector<std::string>& files) {
@@ -54,7 +51,8 @@ struct tree {
         }
     }
 
-    std::string root;
+    test::scratch own;
+    std::string root = own.path;
     cgroup_layout layout;
     sandbox_limits limits;
 };

@@ -1,6 +1,7 @@
 #include "launcher/uid_ranges.hpp"
 
 #include "launcher/bundle_config.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -16,18 +17,11 @@ using namespace sandboxd::launcher;
 
 namespace {
 
-struct directory_fixture {
-    directory_fixture() {
-        std::string name = (std::filesystem::temp_directory_path() / "sandboxd-test-XXXXXX").string();
-        BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~directory_fixture() { std::filesystem::remove_all(path); }
+struct directory_fixture : test::scratch {
     [[nodiscard]] std::size_t files() const {
         const auto all = std::filesystem::directory_iterator(path + "/uids");
         return static_cast<std::size_t>(std::distance(begin(all), end(all)));
     }
-    std::string path;
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 #include "store/state_directory.hpp"
-#include "directory.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,7 +19,7 @@ using namespace sandboxd;
 using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_CASE(a_state_directory_keeps_what_it_made) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("deep/er/state");
     std::string uuid;
     std::array<unsigned char, 32> key{};
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_state_directory_keeps_what_it_made) {
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_waits_for_a_forked_holder_and_not_for_programs_it_starts) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("state");
     auto one = store::state_directory::open(path, 0ms);
     BOOST_REQUIRE(one.has_value());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(the_lock_waits_for_a_forked_holder_and_not_for_programs_it_
 }
 
 BOOST_AUTO_TEST_CASE(a_state_directory_that_can_not_be_trusted_is_refused) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("state");
     BOOST_REQUIRE(store::state_directory::open(path, 0ms).has_value());
     const auto refused = [&path](const std::string& word) {

@@ -1,7 +1,7 @@
 #include "core/random.hpp"
-#include "directory.hpp"
 #include "store/session_store.hpp"
 #include "support/run.hpp"
+#include "support/scratch.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_behaves) {
 }
 
 BOOST_AUTO_TEST_CASE(the_sqlite_store_behaves) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("state.db");
     std::unique_ptr<store::session_store> one = *store::open_sqlite_store(path);
     behaves([&]() -> store::session_store& { return *one; },
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(the_sqlite_store_behaves) {
 }
 
 BOOST_AUTO_TEST_CASE(writers_at_the_same_time_are_each_answered) {
-    const directory dir;
+    const test::scratch dir;
     auto one = *store::open_sqlite_store(dir.file("state.db"));
     boost::asio::io_context context;
     int good = 0;
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(writers_at_the_same_time_are_each_answered) {
 }
 
 BOOST_AUTO_TEST_CASE(answered_commits_survive_a_kill) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("state.db");
     int answered[2];
     BOOST_REQUIRE(::pipe2(answered, O_CLOEXEC) == 0);
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(answered_commits_survive_a_kill) {
 }
 
 BOOST_AUTO_TEST_CASE(slots_alone_are_put_without_a_write_to_the_disk) {
-    const directory dir;
+    const test::scratch dir;
     boost::asio::io_context context;
     auto one = *store::open_sqlite_store(dir.file("state.db"));
     const auto takes = [&](std::vector<store::change> changes) {
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(slots_alone_are_put_without_a_write_to_the_disk) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_ours_is_refused_and_left_alone) {
-    const directory dir;
+    const test::scratch dir;
     std::ofstream(dir.file("text.db")) << std::string(5000, 'x');
     check_refused(dir.file("text.db"), "not a database");
     sql(dir.file("foreign.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_ours_is_refused_and_left_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_database_is_refused_and_left_alone) {
-    const directory dir;
+    const test::scratch dir;
     const auto path = dir.file("state.db");
     {
         boost::asio::io_context context;
