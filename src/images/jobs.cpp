@@ -234,14 +234,7 @@ task<result<void>> jobs::fetch(std::shared_ptr<job> one) {
     one->enter(warming::state::pulling);
     core::log::info("image {} is not here: pulling it", one->reference);
     auto work = with_->source->pull(one->reference, sink_of(one));
-    auto done = co_await watched(one, std::move(work), with_->pull_limit);
-    if (!done) {
-        co_return too_slow(*one, "pulled", with_->pull_limit);
-    }
-    if (*done) {
-        core::log::info("image {} is pulled ({} s)", one->reference, one->age().count());
-    }
-    co_return std::move(*done);
+    co_return co_await follow(one, std::move(work), "pulled", with_->pull_limit);
 }
 
 task<result<void>> jobs::make(std::shared_ptr<job> one) {
@@ -249,12 +242,18 @@ task<result<void>> jobs::make(std::shared_ptr<job> one) {
     core::log::info("building image {} on {} ({} steps)", one->reference, *one->how->from.base_image,
                     one->how->steps.size() + 1);
     auto work = with_->source->build(*one->how, sink_of(one));
-    auto done = co_await watched(one, std::move(work), with_->build_limit);
+    co_return co_await follow(one, std::move(work), "built", with_->build_limit);
+}
+
+/// Says how it ended; `what` became of the image.
+task<result<void>> jobs::follow(std::shared_ptr<job> one, task<result<void>> work, const char* what,
+                                std::chrono::milliseconds limit) {
+    auto done = co_await watched(one, std::move(work), limit);
     if (!done) {
-        co_return too_slow(*one, "built", with_->build_limit);
+        co_return too_slow(*one, what, limit);
     }
     if (*done) {
-        core::log::info("image {} is built ({} s)", one->reference, one->age().count());
+        core::log::info("image {} is {} ({} s)", one->reference, what, one->age().count());
     }
     co_return std::move(*done);
 }

@@ -47,6 +47,8 @@ private:
     [[nodiscard]] task<result<void>> work(std::shared_ptr<job> one);
     [[nodiscard]] task<result<void>> fetch(std::shared_ptr<job> one);
     [[nodiscard]] task<result<void>> make(std::shared_ptr<job> one);
+    [[nodiscard]] task<result<void>> follow(std::shared_ptr<job> one, task<result<void>> work,
+                                            const char* what, std::chrono::milliseconds limit);
     [[nodiscard]] task<void> prune(std::shared_ptr<job> one);
     void finish(const std::shared_ptr<job>& one, result<void> outcome);
     void settle(const std::shared_ptr<job>& one);
