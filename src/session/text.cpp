@@ -1,24 +1,37 @@
 #include "session/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sandboxd::session {
 
 namespace {
 constexpr std::size_t shown_characters = 200;
 
+/// Bytes that hold more than the characters that are shown, however wide those are.
+constexpr std::size_t enough = 4 * (shown_characters + 1);
+
+constexpr auto bare_characters = [] {
+    std::array<bool, 256> bare{};
+    for (const char c :
+         std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")) {
+        bare[static_cast<unsigned char>(c)] = true;
+    }
+    return bare;
+}();
+
 bool stands_bare(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("@%+=:,./-_").find(c) != std::string_view::npos;
+    return bare_characters[static_cast<unsigned char>(c)];
 }
 
 void append_quoted(std::string& line, std::string_view word) {
+    const auto shown = word.substr(0, enough);
     if (!word.empty() && std::ranges::all_of(word, stands_bare)) {
-        line += word;
+        line += shown;
         return;
     }
     line += '\'';
-    for (const char c : word) {
+    for (const char c : shown) {
         if (c == '\'') {
             line += "'\"'\"'";
         } else {
@@ -36,6 +49,9 @@ std::string shell_join(const std::vector<std::string>& argv) {
             line += ' ';
         }
         append_quoted(line, word);
+        if (line.size() >= enough) {
+            break;
+        }
     }
     return line;
 }

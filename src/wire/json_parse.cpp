@@ -4,6 +4,7 @@
 #include "wire/json_parse.hpp"
 
 #include "core/utf8.hpp"
+#include "wire/json_scan.hpp"
 
 #include <boost/json.hpp>
 
@@ -167,10 +168,7 @@ private:
         const std::size_t start = at_++;
         for (;;) {
             const std::size_t run = at_;
-            while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\' &&
-                   static_cast<unsigned char>(text_[at_]) >= 0x20) {
-                ++at_;
-            }
+            at_ = pass_over(text_, at_, special_bytes, is_special);
             into.append(text_.substr(run, at_ - run));
             if (at_ == text_.size()) {
                 return fail(start, "Unterminated string starting at");

@@ -1,49 +1,23 @@
 #include "wire/json_text.hpp"
 
 #include "core/utf8.hpp"
+#include "wire/json_scan.hpp"
 
 #include <boost/json.hpp>
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 namespace sandboxd::wire {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "skip_plain() counts bytes from the low end");
-
-/// A high bit in every byte that needs a look: a control character, a quote, a backslash, or not ASCII. Exact
-/// up to and including the lowest one, which is all that is used.
-std::uint64_t needs_look(std::uint64_t word) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101U;
-    constexpr std::uint64_t tops = 0x8080808080808080U;
-    const auto zeros = [](std::uint64_t w) { return (w - ones) & ~w & tops; };
-    return (word & tops) | zeros(word ^ (ones * '"')) | zeros(word ^ (ones * '\\')) |
-           ((word - ones * 0x20U) & ~word & tops);
-}
-
-bool is_plain(char c) noexcept {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-}
-
-/// The first byte from `at` on that needs a look, or the end. Eight bytes at a time (little endian).
+/// The first byte from `at` on that can't stand as it is without a look (it is special, or not ASCII), or the
+/// end.
 std::size_t skip_plain(std::string_view text, std::size_t at) noexcept {
-    while (at + 8 <= text.size()) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, text.data() + at, 8);
-        if (const std::uint64_t mask = needs_look(word); mask != 0) {
-            return at + static_cast<std::size_t>(std::countr_zero(mask)) / 8;
-        }
-        at += 8;
-    }
-    while (at < text.size() && is_plain(text[at])) {
-        ++at;
-    }
-    return at;
+    return pass_over(
+        text, at, [](std::uint64_t word) { return (word & top_bits) | special_bytes(word); },
+        [](char c) { return is_special(c) || static_cast<unsigned char>(c) >= 0x80; });
 }
 
 void append_escape(std::string& out, char c) {

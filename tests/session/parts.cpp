@@ -76,6 +76,35 @@ BOOST_AUTO_TEST_CASE(words_are_quoted_where_a_shell_needs_it) {
     BOOST_TEST(session::shell_join({}) == "");
 }
 
+// A `run` may have megabytes of arguments, and 200 characters of them are ever shown.
+BOOST_AUTO_TEST_CASE(of_long_arguments_there_is_only_what_is_shown) {
+    const std::string long_word(16 << 20, 'x');
+    BOOST_TEST(session::shorten(session::shell_join({"cat", long_word})) ==
+               "cat " + std::string(196, 'x') + "…");
+    BOOST_TEST(session::shorten(session::shell_join({"sh", "-c", long_word + " "})) ==
+               "sh -c '" + std::string(193, 'x') + "…");
+    BOOST_TEST(session::shell_join({long_word, long_word, long_word}).size() < 4'000U);
+    std::string wide;
+    for (int i = 0; i < 100'000; ++i) {
+        wide += "𝄞";
+    }
+    std::string shown = "'";
+    for (int i = 0; i < 199; ++i) {
+        shown += "𝄞";
+    }
+    BOOST_TEST(session::shorten(session::shell_join({wide})) == shown + "…");
+    // The last that is shown whole, and one word more.
+    BOOST_TEST(session::shorten(session::shell_join({std::string(98, 'x'), std::string(99, 'y'), "z"})) ==
+               std::string(98, 'x') + " " + std::string(99, 'y') + " z");
+    BOOST_TEST(session::shorten(session::shell_join(std::vector<std::string>(100'000, ""))) == [] {
+        std::string line;
+        while (line.size() < 200) {
+            line += "'' ";
+        }
+        return line.substr(0, 200) + "…";
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(long_targets_are_cut_at_200_characters_not_bytes) {
     const std::string exact(200, 'x');
     BOOST_TEST(session::shorten(exact) == exact);

@@ -91,6 +91,35 @@ BOOST_AUTO_TEST_CASE(string_literals) {
     }
 }
 
+// Strings are passed over eight bytes at a time.
+BOOST_AUTO_TEST_CASE(every_character_at_every_place_of_a_string) {
+    constexpr std::size_t length = 19;
+    for (int byte = 0; byte < 128; ++byte) {
+        for (std::size_t place = 0; place < length; ++place) {
+            for (const char around : {'a', '~', '\x7f'}) {
+                std::string text(length, around);
+                text[place] = static_cast<char>(byte);
+                const auto parsed = parse_json(literal(text));
+                const auto* const value = std::get_if<boost::json::value>(&parsed);
+                BOOST_REQUIRE(value != nullptr);
+                BOOST_TEST((std::string_view(value->as_string()) == text),
+                           "byte " << byte << " at " << place);
+                if (byte < 0x20) {
+                    const auto raw = parse_json('"' + text + '"');
+                    const auto* const fault = std::get_if<json_fault>(&raw);
+                    BOOST_REQUIRE(fault != nullptr);
+                    BOOST_TEST(fault->text == "Invalid control character at");
+                    BOOST_TEST(fault->position == place + 1);
+                }
+            }
+        }
+    }
+    for (std::size_t place = 0; place < length; ++place) {
+        const auto text = std::string(place, 'a') + "ü𝄞" + std::string(length - place, 'a');
+        BOOST_TEST(round_trip('"' + text + '"') == '"' + text + '"');
+    }
+}
+
 BOOST_AUTO_TEST_CASE(numbers) {
     BOOST_TEST(number(2.0) == "2.0");
     BOOST_TEST(number(0.1) == "0.1");
