@@ -1,9 +1,9 @@
 #include "agent/agent.hpp"
 
+#include "agent/orders.hpp"
 #include "agent/system.hpp"
 
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -19,16 +19,6 @@ constexpr instant orphan_pause = 5 * millisecond;
 constexpr instant orphan_hunt = 5 * millisecond;
 constexpr int orphan_rounds_before_all = 100; ///< about a second
 constexpr int most_orphan_rounds = 500;
-
-/// A file in memory that holds the payload and one byte more, for the supervisor to build strings in.
-descriptor payload_in_memory(std::string_view payload) {
-    descriptor file(memfd_create("start", MFD_CLOEXEC));
-    iovec pieces[2] = {{const_cast<char*>(payload.data()), payload.size()}, {const_cast<char*>(""), 1}};
-    if (!file.valid() || writev(file.get(), pieces, 2) != static_cast<ssize_t>(payload.size() + 1)) {
-        return {};
-    }
-    return file;
-}
 
 } // namespace
 
@@ -92,38 +82,8 @@ agent::worker* agent::fork_worker() {
 
 /// Hands a command over. False when that failed: the supervisor is of no use then.
 bool agent::give(worker& to, const order& head, std::string_view payload, std::span<const int> files) {
-    order packet = head;
-    packet.size = static_cast<std::uint32_t>(payload.size());
-    int passed[most_descriptors];
-    std::size_t count = 0;
-    descriptor memory;
-    if (payload.size() > inline_payload) {
-        memory = payload_in_memory(payload);
-        if (!memory.valid()) {
-            return false;
-        }
-        packet.flags |= payload_file;
-        passed[count++] = memory.get();
-    }
-    for (const int file : files) {
-        passed[count++] = file;
-    }
-    iovec pieces[2] = {{&packet, sizeof packet}, {const_cast<char*>(payload.data()), payload.size()}};
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = memory.valid() ? 1 : 2;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof passed)] = {};
-    if (count > 0) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        auto* const rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-        std::memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
-    }
     to.only_run = true;
-    return sendmsg(to.socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    return send_command(to.socket.get(), head, payload, files);
 }
 
 void agent::order_worker(std::uint32_t id, order_kind kind, std::uint32_t value) {

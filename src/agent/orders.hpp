@@ -8,7 +8,12 @@
 
 namespace sandboxd::agent {
 
-// A supervisor's end of its socket: one packet is one order, or one report.
+// The socket of a supervisor: one packet is one order, or one report.
+
+/// Sends the order to run what a `start` payload tells, without waiting: the payload follows in the packet,
+/// or is in a file where the packet can't hold it. `files`, at most most_descriptors less one, in the order
+/// of the flags of `head`. False with errno.
+[[nodiscard]] bool send_command(int socket, order head, std::string_view payload, std::span<const int> files);
 
 enum class received { order, nothing, end };
 

@@ -1,5 +1,6 @@
 #include "agent/supervisor.hpp"
 
+#include "agent/buffers.hpp"
 #include "agent/deadlines.hpp"
 #include "agent/launch.hpp"
 #include "agent/orders.hpp"
@@ -62,8 +63,9 @@ private:
     instant pause_ = 0;
 };
 
-/// Of the order to run: stays while the command does, since its child may need it and other orders have none.
-alignas(16) char inline_text[inline_payload + 1];
+/// Of the order to run: stays until the command is known to run, since its child needs it; other orders have
+/// none.
+alignas(4096) char inline_text[inline_payload + 4096];
 
 void supervisor::start(const order& head, const descriptor (&files)[most_descriptors],
                        std::span<char> payload) {
@@ -141,6 +143,7 @@ void supervisor::announce() {
     if (launch_.failure().failure == protocol::failure_kind::none) { // else its end comes
         send({.kind = report_kind::started, .pid = command_});
         release();
+        give_back(inline_text); // such a command may run for days
     }
 }
 

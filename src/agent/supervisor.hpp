@@ -13,8 +13,10 @@ namespace sandboxd::agent {
 // and gets reports, each one packet of a socket pair. It runs one command at a time, stays with what that
 // leaves behind, and can be used again as soon as it has no descendants.
 
-/// A `start` payload up to this size travels in the order itself, a longer one in a memory file.
-inline constexpr std::size_t inline_payload = 32 * 1024;
+/// A `start` payload up to this size travels in the order itself, a longer one in a memory file. Clients
+/// write files by commands of 64 KiB, and the kernel takes no more than 80 KiB in one packet without a large
+/// block.
+inline constexpr std::size_t inline_payload = 72 * 1024;
 
 enum class order_kind : std::uint32_t {
     run = 1,    ///< descriptors come along, in the order of the flags; the payload follows

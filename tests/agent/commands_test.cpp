@@ -158,6 +158,25 @@ BOOST_AUTO_TEST_CASE(scripts_of_any_length_run_as_with_the_c_option) {
     BOOST_TEST(shell(std::string(150'000, '\n') + "exit 9").exit_code.value() == 9U);
 }
 
+// 64 KiB is what clients write files by, 72 KiB what goes to a supervisor in one packet.
+BOOST_AUTO_TEST_CASE(arguments_of_any_length_arrive_whole) {
+    for (std::size_t size = 60 * 1024; size < 131'000; size += 4'093) {
+        const auto word = std::string(size, 'w') + "ez";
+        const auto end =
+            host.run(start({"/bin/sh", "-c", "echo ${#1}; printf %s \"$1\" | tail -c 3", "sh", word}));
+        BOOST_TEST(end.out == std::to_string(word.size()) + "\nwez");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_long_start_is_not_held_while_its_command_runs) {
+    const std::string script =
+        "sleep 0.1; while read name kib unit; do [ $name = RssAnon: ] && echo $kib; done "
+        "</proc/$PPID/status #";
+    const auto small = std::stoi(shell(script).out);
+    const auto large = std::stoi(shell(script + std::string(66'000, 'x')).out);
+    BOOST_TEST(large - small < 32, small << " KiB, then " << large);
+}
+
 BOOST_AUTO_TEST_CASE(a_command_gets_a_group_clean_signals_and_no_descriptors) {
     const auto end = shell("exec /bin/cat /proc/self/status /proc/self/stat");
     BOOST_TEST(end.out.find("SigBlk:\t0000000000000000\n") != std::string::npos);
