@@ -23,7 +23,7 @@ MISSING = {"N": "9 15-19 28 29 39 47-49 59 71-79 105-109"}
 BUILDS = "tests/service/test_builds.py, on both backends"
 PULLS = "tests/service/test_docker_images.py and test_images_oci.py: a pass that pulls and builds"
 SANDBOXES = "one kind of sandbox here, always asynchronous: the lines on operations, usage, purge and reuse cover it"
-EMBEDDING = "needs a sandbox of one's own: the embedding interface, not there yet"
+EMBEDDING = "tests/embedding, by a program with a sandbox of its own"
 
 ELSEWHERE = {
     "8.1": {
