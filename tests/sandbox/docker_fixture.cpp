@@ -102,7 +102,8 @@ void docker_fixture::settle(std::chrono::milliseconds time) {
 }
 
 void docker_fixture::until(const std::function<bool()>& what) {
-    for (int turn = 0; turn < 500 && !what(); ++turn) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!what() && std::chrono::steady_clock::now() < limit) {
         settle(std::chrono::milliseconds(10));
     }
     BOOST_TEST_REQUIRE(what());
