@@ -13,12 +13,9 @@ namespace {
 
 constexpr std::string_view token_header = "X-Sandbox-Token";
 
-/// A body of more bytes is parsed and read by a worker: an I/O thread would hold up everybody's requests.
-constexpr std::size_t most_at_once = 256 * 1024;
-
 struct taken_body {
     wire::parsed_body json;
-    bool large = false;
+    std::size_t size = 0;
 };
 
 /// Reads and parses the body; nothing when that failed and was answered.
@@ -32,24 +29,18 @@ task<std::optional<taken_body>> take_body(call& c, bool trusted) {
         }
         co_return std::nullopt;
     }
-    const bool large = bytes->size() > most_at_once;
     const auto parse = [&c, &bytes] { return wire::parse_body(c.x.head().header("Content-Type"), *bytes); };
-    auto parsed = large ? co_await c.on.workers.run(parse) : parse();
+    auto parsed = co_await c.on.workers.run_sized(bytes->size(), parse);
     if (auto* failure = std::get_if<wire::body_failure>(&parsed)) {
         co_await c.x.answer().send(
             http::json_reply(static_cast<unsigned>(failure->status), std::move(failure->body)));
         co_return std::nullopt;
     }
-    co_return taken_body{std::get<wire::parsed_body>(std::move(parsed)), large};
+    co_return taken_body{std::get<wire::parsed_body>(std::move(parsed)), bytes->size()};
 }
 
 task<void> read_body(call& c, const taken_body& body, const reader& read, wire::fault_list& faults) {
-    const auto work = [&] { read(body.json, faults); };
-    if (body.large) {
-        co_await c.on.workers.run(work);
-    } else {
-        work();
-    }
+    co_await c.on.workers.run_sized(body.size, [&] { read(body.json, faults); });
 }
 
 bool takes_json(const call& c) {

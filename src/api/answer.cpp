@@ -1,6 +1,7 @@
 #include "api/answer.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace sandboxd::api {
 
@@ -31,6 +32,10 @@ task<void> answer_with_json(call& c, std::string json, bool truncated) {
         reply.headers.emplace_back("X-Sandbox-Truncated", "true");
     }
     co_await send(c, std::move(reply));
+}
+
+task<void> answer_by_worker(call& c, std::function<std::string()> print, bool truncated) {
+    co_await answer_with_json(c, co_await c.on.workers.run(std::move(print)), truncated);
 }
 
 task<void> answer_with_bytes(call& c, std::string bytes) {

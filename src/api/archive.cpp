@@ -109,7 +109,8 @@ task<void> read_workspace_bytes(call& c) {
         co_await c.x.answer().send(reply_of(bytes.error()));
         co_return;
     }
-    const wire::read_bytes_answer answer{core::base64(*bytes)};
+    const auto encode = [&bytes] { return core::base64(*bytes); };
+    const wire::read_bytes_answer answer{co_await c.on.workers.run_sized(bytes->size(), encode)};
     co_await answer_with(c, answer);
 }
 

@@ -65,7 +65,8 @@ task<void> read_file_bytes(call& c) {
         co_await c.x.answer().send(reply_of(bytes.error()));
         co_return;
     }
-    const wire::read_bytes_answer answer{core::base64(*bytes)};
+    const auto encode = [&bytes] { return core::base64(*bytes); };
+    const wire::read_bytes_answer answer{co_await c.on.workers.run_sized(bytes->size(), encode)};
     co_await answer_with(c, answer);
 }
 
@@ -74,7 +75,8 @@ task<void> write_file(call& c) {
     if (!co_await admit_session(c, body_into(c, asked))) {
         co_return;
     }
-    auto content = core::from_base64(asked->content_b64);
+    const auto decode = [&asked] { return core::from_base64(asked->content_b64); };
+    auto content = co_await c.on.workers.run_sized(asked->content_b64.size(), decode);
     if (!content) {
         co_await c.x.answer().send(http::detail_reply(400, "content_b64 is not valid base64"));
         co_return;

@@ -10,36 +10,44 @@ namespace {
 constexpr std::string_view standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view url_safe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-constexpr std::array<std::int8_t, 256> reverse_of(std::string_view alphabet) {
-    std::array<std::int8_t, 256> table{};
-    table.fill(-1);
-    for (std::size_t i = 0; i < alphabet.size(); ++i) {
-        table[static_cast<unsigned char>(alphabet[i])] = static_cast<std::int8_t>(i);
+constexpr std::uint32_t no_digit = 0xFF000000U; ///< above all that four digits make together
+
+/// What a digit stands for in the standard alphabet, no_digit for what is none.
+constexpr auto values = [] {
+    std::array<std::uint32_t, 256> table{};
+    table.fill(no_digit);
+    for (std::size_t i = 0; i < standard.size(); ++i) {
+        table[static_cast<unsigned char>(standard[i])] = static_cast<std::uint32_t>(i);
     }
     return table;
+}();
+
+constexpr std::uint32_t byte_of(char c) {
+    return static_cast<unsigned char>(c);
 }
 
 std::string encode(std::string_view bytes, std::string_view alphabet, bool padded) {
-    std::string text;
-    text.reserve((bytes.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        const std::size_t left = bytes.size() - i;
-        const auto at = [&](std::size_t k) -> std::uint32_t {
-            return k < left ? static_cast<unsigned char>(bytes[i + k]) : 0U;
-        };
-        const std::uint32_t group = at(0) << 16U | at(1) << 8U | at(2);
-        text.push_back(alphabet[group >> 18U]);
-        text.push_back(alphabet[group >> 12U & 63U]);
+    std::string text((bytes.size() + 2) / 3 * 4, '=');
+    char* to = text.data();
+    const char* from = bytes.data();
+    std::size_t left = bytes.size();
+    for (; left >= 3; left -= 3, from += 3) {
+        const std::uint32_t group = byte_of(from[0]) << 16U | byte_of(from[1]) << 8U | byte_of(from[2]);
+        *to++ = alphabet[group >> 18U];
+        *to++ = alphabet[group >> 12U & 63U];
+        *to++ = alphabet[group >> 6U & 63U];
+        *to++ = alphabet[group & 63U];
+    }
+    if (left > 0) {
+        const std::uint32_t group = byte_of(from[0]) << 16U | (left > 1 ? byte_of(from[1]) << 8U : 0U);
+        *to++ = alphabet[group >> 18U];
+        *to++ = alphabet[group >> 12U & 63U];
         if (left > 1) {
-            text.push_back(alphabet[group >> 6U & 63U]);
-        } else if (padded) {
-            text.push_back('=');
+            *to++ = alphabet[group >> 6U & 63U];
         }
-        if (left > 2) {
-            text.push_back(alphabet[group & 63U]);
-        } else if (padded) {
-            text.push_back('=');
-        }
+    }
+    if (!padded) {
+        text.resize(static_cast<std::size_t>(to - text.data()));
     }
     return text;
 }
@@ -55,7 +63,6 @@ std::string base64_url(std::span<const unsigned char> bytes) {
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
-    static constexpr auto reverse = reverse_of(standard);
     if (text.size() % 4 != 0) {
         return std::nullopt;
     }
@@ -63,26 +70,38 @@ std::optional<std::string> from_base64(std::string_view text) {
     while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') {
         ++padding;
     }
-    std::string bytes;
-    bytes.reserve(text.size() / 4 * 3);
-    const std::size_t digits = text.size() - padding;
-    std::uint32_t group = 0;
-    unsigned bits = 0;
-    for (std::size_t i = 0; i < digits; ++i) {
-        const auto value = reverse[static_cast<unsigned char>(text[i])];
-        if (value < 0) {
-            return std::nullopt;
-        }
-        group = group << 6U | static_cast<std::uint32_t>(value);
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            bytes.push_back(static_cast<char>(group >> bits & 0xFFU));
+    std::string bytes(text.size() / 4 * 3, '\0');
+    char* to = bytes.data();
+    const auto value = [](char digit) { return values[static_cast<unsigned char>(digit)]; };
+    const auto put = [&to](std::uint32_t group) {
+        *to++ = static_cast<char>(group >> 16U & 0xFFU);
+        *to++ = static_cast<char>(group >> 8U & 0xFFU);
+        *to++ = static_cast<char>(group & 0xFFU);
+    };
+    std::uint32_t seen = 0;
+    const std::string_view whole = text.substr(0, text.size() - (padding > 0 ? 4 : 0));
+    for (std::size_t i = 0; i < whole.size(); i += 4) {
+        const std::uint32_t a = value(whole[i]);
+        const std::uint32_t b = value(whole[i + 1]);
+        const std::uint32_t c = value(whole[i + 2]);
+        const std::uint32_t d = value(whole[i + 3]);
+        seen |= a | b | c | d;
+        put(a << 18U | b << 12U | c << 6U | d);
+    }
+    if (padding > 0) {
+        const std::string_view last = text.substr(whole.size());
+        const std::uint32_t third = padding == 1 ? value(last[2]) : 0;
+        const std::uint32_t group = value(last[0]) << 18U | value(last[1]) << 12U | third << 6U;
+        seen |= value(last[0]) | value(last[1]) | third;
+        put(group);
+        if ((group & (padding == 1 ? 0xFFU : 0xFFFFU)) != 0) {
+            return std::nullopt; // bits that no byte would get
         }
     }
-    if ((group & ((1U << bits) - 1U)) != 0) {
+    if ((seen & no_digit) != 0) {
         return std::nullopt;
     }
+    bytes.resize(bytes.size() - padding);
     return bytes;
 }
 

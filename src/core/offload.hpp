@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace sandboxd::core {
 
@@ -33,6 +34,17 @@ public:
             co_return std::move(*answer);
         }
     }
+
+    /// Work over so many `bytes` that never waits (parsing, printing, encoding): a thread of the pool does it
+    /// only when there are more than most_at_once, which would hold up others for longer than the way there.
+    template <class F>
+    [[nodiscard]] task<std::invoke_result_t<F>> run_sized(std::size_t bytes, F work) {
+        if (bytes <= most_at_once) {
+            co_return work();
+        }
+        co_return co_await run(std::move(work));
+    }
+    static constexpr std::size_t most_at_once = 256 * 1024;
 
     /// Waits for what is queued, then ends the threads. Idempotent.
     void join();

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -168,6 +169,38 @@ void append_model(std::string& out, const T& model) {
         separator = ',';
     });
     out += '}';
+}
+
+// About how many bytes of JSON a model makes, without making them.
+
+template <described T>
+[[nodiscard]] std::size_t weight(const T& model);
+
+[[nodiscard]] inline std::size_t weight(const std::string& value) {
+    return value.size();
+}
+template <class T>
+    requires std::is_arithmetic_v<T>
+[[nodiscard]] std::size_t weight(T) {
+    return 8;
+}
+template <class T>
+[[nodiscard]] std::size_t weight(const std::optional<T>& value) {
+    return value ? weight(*value) : 4;
+}
+template <class T>
+[[nodiscard]] std::size_t weight(const std::vector<T>& values) {
+    std::size_t sum = 2;
+    for (const auto& value : values) {
+        sum += weight(value);
+    }
+    return sum;
+}
+template <described T>
+[[nodiscard]] std::size_t weight(const T& model) {
+    std::size_t sum = 2;
+    for_each_field<T>([&](const auto& one) { sum += one.name.size() + 4 + weight(model.*one.where); });
+    return sum;
 }
 
 /// A model as JSON: valid UTF-8 whatever its strings hold.

@@ -41,6 +41,31 @@ BOOST_AUTO_TEST_CASE(base64_takes_nothing_but_base64) {
     BOOST_TEST(!core::from_base64(std::string("Zm\0v", 4)));
 }
 
+BOOST_AUTO_TEST_CASE(base64_looks_at_every_digit) {
+    const std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t place = 0; place < 12; ++place) {
+        for (int byte = 0; byte < 256; ++byte) {
+            std::string text = "TWFuTWFuTWFu";
+            text[place] = static_cast<char>(byte);
+            const auto bytes = core::from_base64(text);
+            const bool digit = digits.find(text[place]) != std::string_view::npos;
+            // With '=' at the very end there would be bits that no byte gets.
+            BOOST_TEST(bytes.has_value() == digit, "byte " << byte << " at " << place);
+            BOOST_TEST((!bytes || core::base64(*bytes) == text));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(base64_of_every_length_comes_back) {
+    std::string bytes;
+    for (std::size_t size = 0; size < 600; ++size) {
+        const auto text = core::base64(bytes);
+        BOOST_TEST(text.size() == (size + 2) / 3 * 4);
+        BOOST_TEST((core::from_base64(text) == std::optional(bytes)), "size " << size);
+        bytes.push_back(static_cast<char>(size * 37 + size / 256));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(base64_url_is_43_characters_for_32_bytes) {
     std::array<unsigned char, 32> bytes{};
     bytes.fill(0xFB);

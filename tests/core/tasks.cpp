@@ -164,6 +164,16 @@ task<std::thread::id> thread_of_work(core::worker_pool& pool) {
     co_return co_await pool.run([] { return std::this_thread::get_id(); });
 }
 
+task<std::thread::id> thread_of_sized(core::worker_pool& pool, std::size_t bytes) {
+    co_return co_await pool.run_sized(bytes, [] { return std::this_thread::get_id(); });
+}
+
+task<int> nothing_of_size(core::worker_pool& pool, std::size_t bytes) {
+    int done = 0;
+    co_await pool.run_sized(bytes, [&done] { ++done; });
+    co_return done;
+}
+
 task<std::thread::id> thread_after_work(core::worker_pool& pool) {
     co_await pool.run([] {});
     co_return std::this_thread::get_id();
@@ -200,6 +210,18 @@ BOOST_AUTO_TEST_CASE(offloaded_work_runs_on_the_pool_and_comes_home) {
     BOOST_TEST((test::get(context, thread_after_work(pool)) == std::this_thread::get_id()));
     BOOST_TEST(test::get(context, failure_of_work(pool)) == "deliberate");
     BOOST_TEST(*test::get(context, moved_work(pool)) == 5);
+}
+
+BOOST_AUTO_TEST_CASE(only_work_over_many_bytes_goes_to_the_pool) {
+    asio::io_context context;
+    core::worker_pool pool("test", 1);
+    const auto most = core::worker_pool::most_at_once;
+    const auto here = std::this_thread::get_id();
+    BOOST_TEST((test::get(context, thread_of_sized(pool, 0)) == here));
+    BOOST_TEST((test::get(context, thread_of_sized(pool, most)) == here));
+    BOOST_TEST((test::get(context, thread_of_sized(pool, most + 1)) != here));
+    BOOST_TEST(test::get(context, nothing_of_size(pool, 1)) == 1);
+    BOOST_TEST(test::get(context, nothing_of_size(pool, 10 * most)) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(cancelling_who_waits_for_offloaded_work_does_not_leave_it_behind) {

@@ -1,9 +1,12 @@
 """Contract 1.1: what every route has in common; N16.13, N19.4, N19.6, N19.8, N19.9."""
 
+import base64
 import json
+import os
 import re
 import socket
 import time
+import uuid
 
 import pytest
 
@@ -234,6 +237,20 @@ def test_1_1_5_a_body_is_read_alike_whatever_its_size(shared, padding):
     assert (answer.status, answer.detail[0]["type"]) == (422, "json_invalid")
     answer = shared.request("POST", "/exec", json.dumps(rest).encode() + b"\xff", JSON)
     assert (answer.status, answer.json()) == (400, {"detail": "There was an error parsing the body"})
+
+
+@pytest.mark.parametrize("size", [1000, 256 * 1024 - 500, 256 * 1024 + 3, 4 * 1024 * 1024])
+def test_an_answer_is_written_alike_whatever_its_size(shared, size):
+    data = os.urandom(size)
+    written = shared.request("POST", "/write", {"path": f"sized-{size}", "content_b64": base64.b64encode(data).decode()})
+    assert (written.status, written.json()["error"]) == (200, None)
+    read = shared.request("POST", "/read_bytes", {"path": f"sized-{size}"})
+    assert base64.b64decode(read.json()["content_b64"], validate=True) == data
+    ran = shared.request("POST", "/run", {"argv": ["cat", f"sized-{size}"], "env": {}, "timeout_seconds": None,
+                                          "run_id": uuid.uuid4().hex})
+    assert (ran.status, ran.json()["stdout"]) == (200, data.decode(errors="replace"))
+    refused = shared.request("POST", "/write", {"path": "sized", "content_b64": "A" * (size // 4 * 4) + "A-=="})
+    assert (refused.status, refused.json()) == (400, {"detail": "content_b64 is not valid base64"})
 
 
 @pytest.mark.parametrize("value", [3, 3.0, True, "3", " 7 ", "7.0", "1_000", None])

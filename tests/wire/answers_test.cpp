@@ -4,6 +4,25 @@
 BOOST_AUTO_TEST_SUITE(wire_answers)
 using namespace wire_test;
 
+BOOST_AUTO_TEST_CASE(the_weight_of_an_answer_is_about_that_of_its_json) {
+    const auto near = [](const auto& answer) {
+        const auto weight = sandboxd::wire::weight(answer);
+        const auto size = to_json(answer).size();
+        BOOST_TEST((weight > size * 2 / 3 && weight < size * 3 / 2), "weight " << weight << " of " << size);
+    };
+    session_info session;
+    session.session_id = "a-session";
+    near(session);
+    session_list list;
+    list.sessions.assign(1'000, session);
+    near(list);
+    session_created created{session, std::string(300'000, 't')};
+    near(created);
+    service_health health;
+    health.runtimes.assign(5'000, std::string(50, 'r'));
+    near(health);
+}
+
 BOOST_AUTO_TEST_CASE(answers_hold_every_field) {
     session_info session;
     session.session_id = "s-1";
