@@ -1,12 +1,12 @@
 """The issue's section 3: TLS 1.2 and 1.3 with the service's own certificate."""
 
-import http.client
 import socket
 import ssl
 import subprocess
 
 import pytest
 
+from harness.client import HTTPSConnection
 from harness.service import Service
 from harness.wait import until
 
@@ -21,9 +21,10 @@ def secure(request, services, tmp_path_factory_of_ours):
 
     class Secure(Service):
         certificate = directory / "cert.pem"
+        documents = False  # the document is asked for without TLS
 
         def request(self, method, path, body=None, headers=None, token=..., deadline=60):
-            connection = http.client.HTTPSConnection("localhost", self.port, timeout=deadline, context=self.context())
+            connection = HTTPSConnection("localhost", self.port, timeout=deadline, context=self.context())
             try:
                 connection.request(method, path, headers={"X-Sandbox-Token": self.token})
                 response = connection.getresponse()
@@ -60,7 +61,7 @@ def tmp_path_factory_of_ours():
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_both_versions_are_served(secure, version):
     context = secure.context(minimum_version=version, maximum_version=version)
-    connection = http.client.HTTPSConnection("localhost", secure.port, timeout=10, context=context)
+    connection = HTTPSConnection("localhost", secure.port, timeout=10, context=context)
     for _ in range(3):
         connection.request("GET", "/healthz")
         response = connection.getresponse()
@@ -92,7 +93,7 @@ def test_plain_http_and_silence_do_it_no_harm(secure):
 
 def test_large_answers_and_bodies_pass(secure):
     context = secure.context()
-    connection = http.client.HTTPSConnection("localhost", secure.port, timeout=30, context=context)
+    connection = HTTPSConnection("localhost", secure.port, timeout=30, context=context)
     headers = {"X-Sandbox-Token": secure.token, "Content-Type": "application/json"}
     connection.request("POST", "/sessions", b"{}", headers)
     response = connection.getresponse()

@@ -6,7 +6,6 @@ that ask nothing of a service, are listed in not_applicable/ and left out."""
 
 import asyncio
 import dataclasses
-import http.client
 import json
 import os
 import sys
@@ -20,7 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from environments import RELEASES  # noqa: E402
 from pending import PENDING  # noqa: E402
-from target import Target  # noqa: E402
+from target import Target, client  # noqa: E402
 
 import pydantic_ai_backends.remote.server as reference  # noqa: E402
 
@@ -85,7 +84,7 @@ class App:
                 service.discard()
 
     def forward(self, method, path, headers, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.start().port, timeout=90)
+        connection = client.HTTPConnection("127.0.0.1", self.start().port, timeout=90)  # skips the 102 of a slow open
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in headers:

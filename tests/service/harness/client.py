@@ -58,6 +58,10 @@ class HTTPConnection(http.client.HTTPConnection):
     response_class = Response
 
 
+class HTTPSConnection(http.client.HTTPSConnection):
+    response_class = Response
+
+
 class Connection:
     """One kept-alive connection."""
 
