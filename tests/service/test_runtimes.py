@@ -84,6 +84,13 @@ def test_much_output_arrives_whole(session):
     assert hashlib.sha256(result["stdout"].encode()).digest() == hashlib.sha256(expected.encode()).digest()
 
 
+@pytest.mark.parametrize("size", [40_000, 65_536, 72_500, 75_000, 131_000])
+def test_a_long_argument_arrives_whole(session, size):
+    word = "".join(f"{i:08d}" for i in range(size // 8))
+    result = session.run(["sh", "-c", 'printf %s "$1"', "sh", word], timeout=60)
+    assert (result["stdout"] == word, result["stderr"], result["exit_code"]) == (True, "", 0)
+
+
 def test_commands_at_once(session):
     outputs = {}
 
