@@ -21,6 +21,9 @@ namespace {
 
 using wall_clock = std::chrono::steady_clock;
 
+/// The share of a processor below which a thread does next to nothing.
+constexpr double idle = 0.05;
+
 /// How long a thread has been running or has waited for a processor, ever: on a host whose processors are
 /// taken, a thread that is always late is busy too. Made by the thread itself, read by any.
 class thread_meter {
@@ -129,12 +132,15 @@ private:
             observer others(members_, number);
             (void)others.look();
             auto stay = rules_.stay;
+            auto pause = rules_.look;
             while (!over_ && inside_ >= number) {
-                changed_.wait_for(lock, rules_.look, [&] { return over_ || inside_ < number; });
+                changed_.wait_for(lock, pause, [&] { return over_ || inside_ < number; });
                 if (over_ || inside_ != number) {
                     continue;
                 }
-                if (others.look() < rules_.busy * number) {
+                const double busy = others.look();
+                pause = busy < idle * number ? std::min(2 * pause, rules_.longest_look) : rules_.look;
+                if (busy < rules_.busy * number) {
                     stay = rules_.stay;
                     continue;
                 }

@@ -8,10 +8,12 @@ namespace sandboxd::core {
 
 /// When another thread is worth its wake-ups. The defaults are the service's; tests make them small.
 struct io_thread_rules {
-    std::chrono::milliseconds look{20};  ///< between two looks at what the threads do
-    std::chrono::milliseconds stay{100}; ///< a thread that has joined leaves after that, to look again
-    std::chrono::milliseconds longest_stay{
-        1000}; ///< each stay is twice the last while it is needed at each look
+    /// Between two looks at what the threads do; twice as long each time while they do next to nothing.
+    std::chrono::milliseconds look{20};
+    std::chrono::milliseconds longest_look{160};
+    /// A thread that has joined leaves after that, to look again; twice as long each time while it is needed.
+    std::chrono::milliseconds stay{100};
+    std::chrono::milliseconds longest_stay{1000};
     /// The share of its time that every thread inside runs or waits for a processor: the next one joins.
     double busy = 0.6;
 };

@@ -4,6 +4,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <functional>
 #include <set>
@@ -108,6 +110,21 @@ BOOST_AUTO_TEST_CASE(a_busy_thread_gets_help_and_so_do_two) {
     });
     core::run_context(context, 3, quick);
     BOOST_TEST(third);
+}
+
+// Thousands of sessions may be asleep on a small host: an idle service wakes up seldom.
+BOOST_AUTO_TEST_CASE(idle_threads_are_looked_at_less_and_less_often) {
+    boost::asio::io_context context(2);
+    boost::asio::steady_timer timer(context, 1s);
+    timer.async_wait([](boost::system::error_code) {});
+    const auto switches = [] {
+        rusage usage{};
+        BOOST_REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
+        return usage.ru_nvcsw;
+    };
+    const auto before = switches();
+    core::run_context(context, 2, {.look = 1ms, .longest_look = 100ms, .stay = 5ms, .busy = 0.9});
+    BOOST_TEST(switches() - before < 200); // a thousand looks without the longer pauses
 }
 
 BOOST_AUTO_TEST_CASE(one_thread_runs_everything_where_one_is_asked_for) {
