@@ -18,6 +18,14 @@ error refused(const setting_info& info, string_view label, string_view raw, stri
     return error{errc::invalid, string(label) + shown + " is not valid: " + string(cause)};
 }
 
+/// For a limit: how to have none, which a user may look for in numbers such as 0 and -1.
+string way_to_none(const setting_info& info) {
+    if (!is_optional(info)) {
+        return {};
+    }
+    return "; empty means " + string(info.empty_meaning.empty() ? "none" : info.empty_meaning);
+}
+
 error empty_refused(string_view label) {
     return error{errc::invalid, string(label) + " must not be empty"};
 }
@@ -39,12 +47,14 @@ std::optional<string> text_fault(const setting_info& info, string_view raw) {
     switch (info.form) {
     case shape::any:
         return std::nullopt;
-    case shape::size:
-        return size_fault(raw);
+    case shape::size: {
+        auto fault = size_fault(raw);
+        return fault ? std::optional(*fault + way_to_none(info)) : std::nullopt;
+    }
     case shape::tmpfs:
         return tmpfs_size_option(raw)
                    ? std::nullopt
-                   : std::optional<string>("not a size such as 64m, 1g or 50% (of memory)");
+                   : std::optional("not a size such as 64m, 1g or 50% (of memory)" + way_to_none(info));
     case shape::absolute:
         return work_dir_fault(raw);
     case shape::network:
@@ -80,10 +90,10 @@ result<void> read(const setting_info& info, string& into, string_view raw, strin
 result<void> read(const setting_info& info, std::int64_t& into, string_view raw, string_view label) {
     const auto value = parse_integer(raw);
     if (!value) {
-        return refused(info, label, raw, "not a whole number");
+        return refused(info, label, raw, "not a whole number" + way_to_none(info));
     }
     if (*value < info.min || *value > info.max) {
-        return refused(info, label, raw, bounds_text(info));
+        return refused(info, label, raw, bounds_text(info) + way_to_none(info));
     }
     into = *value;
     return {};
@@ -92,10 +102,10 @@ result<void> read(const setting_info& info, std::int64_t& into, string_view raw,
 result<void> read(const setting_info& info, double& into, string_view raw, string_view label) {
     const auto value = parse_number(raw);
     if (!value) {
-        return refused(info, label, raw, "not a number");
+        return refused(info, label, raw, "not a number" + way_to_none(info));
     }
     if (const auto fault = cpus_fault(*value)) {
-        return refused(info, label, raw, *fault);
+        return refused(info, label, raw, *fault + way_to_none(info));
     }
     into = *value;
     return {};

@@ -62,6 +62,7 @@ result<void> take_token(draft& of, const host_facts& host) {
                        in_quotes(*values.token_file) + " holds more than one token of one line");
     }
     values.token = std::move(*text);
+    of.sources[index_of("token")] = of.sources[index_of("token_file")];
     return {};
 }
 

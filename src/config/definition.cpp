@@ -135,7 +135,9 @@ result<void> read_field(runtime_definition& out, string_view field, const json::
         out.cache_image = value.get_bool();
         return {};
     }
-    return wrong(field, "a runtime has no such field." + suggestion(field, fields));
+    const string near = suggestion(field, fields);
+    return wrong(field,
+                 "a runtime has no such field." + (near.empty() ? " It has " + joined(fields) + "." : near));
 }
 
 result<void> check(const runtime_definition& definition) {

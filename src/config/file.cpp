@@ -124,6 +124,16 @@ std::optional<string> as_raw(const setting_info& info, const json::value& value)
         info.where);
 }
 
+/// What a value of the setting looks like in the file, after "must be".
+string wanted(const setting_info& info) {
+    const string type = type_text(info);
+    if (type == "runtimes") {
+        return "an object of aliases or a text";
+    }
+    const bool vowel = type.starts_with('i');
+    return type.starts_with("one of ") ? type : (vowel ? "an " : "a ") + type;
+}
+
 result<json::value> parse(const file_text& file) {
     json::parse_options options;
     options.allow_comments = true;
@@ -174,7 +184,7 @@ result<std::vector<file_entry_text>> read_file(const file_text& file) {
         auto raw = as_raw(*info, object.at(key));
         if (!raw) {
             return error{errc::invalid,
-                         label + " must be " + type_text(*info) + ", not " +
+                         label + " must be " + wanted(*info) + ", not " +
                              in_quotes(info->secret ? "***" : json::serialize(object.at(key)))};
         }
         out.push_back({key, std::move(*raw), label});

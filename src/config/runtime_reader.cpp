@@ -119,8 +119,9 @@ result<void> reader::set(string_view field, string_view value) {
     if (field == "oci_runtime") {
         return set_checked(entry.oci_runtime, field, value, oci_runtime_fault);
     }
+    const string near = suggestion(field, fields);
     return at_entry("sets " + in_quotes(field) + ", which a runtime does not have." +
-                    suggestion(field, fields));
+                    (near.empty() ? " It has " + joined(fields) + "." : near));
 }
 
 result<void> reader::set_source(string_view source) {

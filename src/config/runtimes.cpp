@@ -44,7 +44,10 @@ result<runtime_entry> read_compact_entry(string_view text, string_view label) {
     reader in(label);
     in.entry.alias = trimmed(head.substr(0, equals));
     if (equals == string_view::npos || in.entry.alias.empty()) {
-        return runtimes_fault(label, "entry " + in_quotes(text) + " is not 'alias=image'." +
+        const string list = head.starts_with('@')
+                                ? " The only entry without an alias is " + in_quotes(suggested) + "."
+                                : string();
+        return runtimes_fault(label, "entry " + in_quotes(text) + " is not 'alias=image'." + list +
                                          string(runtimes_example));
     }
     if (auto done = in.set_source(trimmed(head.substr(equals + 1))); !done) {
@@ -119,17 +122,34 @@ result<runtime_entry> read_json_entry(string_view alias, const json::value& valu
     return std::move(in.entry);
 }
 
-result<std::vector<runtime_entry>> parse_json(string_view text, string_view label) {
+result<json::value> read_json(string_view text, string_view label) {
+    json::stream_parser parser;
     boost::system::error_code failed;
-    const json::value parsed = json::parse(text, failed);
-    if (failed) {
-        return runtimes_fault(label, "is not valid JSON: " + failed.message());
+    std::size_t taken = parser.write_some(text, failed);
+    if (!failed && text.find_first_not_of(" \t\r\n", taken) != string_view::npos) {
+        taken = text.find_first_not_of(" \t\r\n", taken);
+        failed = json::error::extra_data;
     }
-    if (!parsed.is_object()) {
+    if (!failed) {
+        parser.finish(failed);
+    }
+    if (failed) {
+        return runtimes_fault(label, "is not valid JSON: " + failed.message() + " at byte " +
+                                         std::to_string(taken + 1));
+    }
+    return parser.release();
+}
+
+result<std::vector<runtime_entry>> parse_json(string_view text, string_view label) {
+    const auto parsed = read_json(text, label);
+    if (!parsed) {
+        return parsed.error();
+    }
+    if (!parsed->is_object()) {
         return runtimes_fault(label, "as JSON must be an object of aliases");
     }
     std::vector<runtime_entry> out;
-    for (const auto& [alias, value] : parsed.get_object()) {
+    for (const auto& [alias, value] : parsed->get_object()) {
         auto entry = read_json_entry(alias, value, label);
         if (!entry) {
             return entry.error();

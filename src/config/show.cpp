@@ -67,6 +67,24 @@ string in_ticks(const string& text) {
     return "`" + text + "`";
 }
 
+string without_ticks(std::string_view text) {
+    string out(text);
+    std::erase(out, '`');
+    return out;
+}
+
+bool is_none(const setting_info& info, const settings& values) {
+    return std::visit(
+        [&values](auto member) {
+            if constexpr (is_optional_type<std::decay_t<decltype(values.*member)>>::value) {
+                return !(values.*member).has_value();
+            } else {
+                return false;
+            }
+        },
+        info.where);
+}
+
 } // namespace
 
 bool is_optional(const setting_info& info) {
@@ -93,7 +111,8 @@ string value_text(const setting_info& info, const settings& from) {
     if (info.secret) {
         return text.empty() ? "(none)" : "(hidden)";
     }
-    return text.empty() ? "(" + string(info.empty_meaning) + ")" : text;
+    const bool none = text.empty() || is_none(info, from);
+    return none && !info.empty_meaning.empty() ? "(" + without_ticks(info.empty_meaning) + ")" : text;
 }
 
 string default_text(const setting_info& info) {
@@ -101,8 +120,7 @@ string default_text(const setting_info& info) {
     if (!info.computed_default.empty()) {
         return string(info.computed_default);
     }
-    const string value = value_text(info, defaults);
-    return value == "(none)" ? "none" : in_ticks(value);
+    return is_none(info, defaults) ? "none" : in_ticks(value_text(info, defaults));
 }
 
 string documentation_row(const setting_info& info) {

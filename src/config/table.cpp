@@ -41,6 +41,7 @@ std::vector<setting_info> make_table() {
              "What makes the sandboxes: `docker` asks a Docker daemon (found as the `docker` command finds "
              "it), `oci` calls an OCI runtime directly, without a daemon.",
          .form = shape::backend,
+         .empty_meaning = "chosen at the start",
          .computed_default =
              "what the state directory was used with before, else `docker` where a daemon answers, "
              "else `oci`"},
@@ -52,7 +53,7 @@ std::vector<setting_info> make_table() {
         {.name = "runtimes",
          .where = &s::runtimes,
          .summary = "The allowlist: what a session may be opened with.",
-         .computed_default = "`coding`, `python`, `node`"},
+         .computed_default = "`coding` (with a network), `python`, `node`"},
         {.name = "default_runtime",
          .where = &s::default_runtime,
          .summary = "The alias used when a request names none.",
@@ -111,14 +112,18 @@ std::vector<setting_info> make_table() {
          .empty_meaning = "`/tmp` on the image's layer"},
         {.name = "network_mode",
          .where = &s::network_mode,
-         .summary = "Network of one sandbox.",
+         .summary =
+             "Network of one sandbox: `none`, `bridge` (connections out), on `docker` any network of the "
+             "daemon.",
          .form = shape::network,
-         .empty_meaning = "the backend's default network"},
+         .empty_meaning = "the daemon's default on `docker`, none on `oci`"},
         {.name = "oci_runtime",
          .where = &s::oci_runtime,
-         .summary = "The OCI runtime that starts sandboxes.",
+         .summary =
+             "The OCI runtime that starts sandboxes: on `docker` one that the daemon has registered, on "
+             "`oci` `runc`, `crun` or `runsc`.",
          .form = shape::oci_runtime,
-         .empty_meaning = "the backend's default"},
+         .empty_meaning = "the daemon's default on `docker`, `runc` on `oci`"},
         {.name = "work_dir",
          .where = &s::work_dir,
          .summary = "Where commands start inside a sandbox; absolute.",

@@ -65,7 +65,8 @@ struct setting_info {
 /// "integer", "text, optional", "`keep` or `stop`", ... for people.
 [[nodiscard]] std::string type_text(const setting_info& info);
 
-/// The value in `from`, as one line for people: "(hidden)" for secrets, "(none)" for what is unset.
+/// The value in `from`, as one line for people: "(hidden)" for secrets, "(none)" or what that means for
+/// what is unset.
 [[nodiscard]] std::string value_text(const setting_info& info, const settings& from);
 
 /// The default, as one line for people.

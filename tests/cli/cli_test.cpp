@@ -129,7 +129,12 @@ BOOST_AUTO_TEST_CASE(the_settings_in_force) {
     BOOST_TEST(line_of(text, "token") == "token                    environment  (hidden)");
     BOOST_TEST(line_of(text, "runtimes") == "runtimes                 environment  host=host");
     BOOST_TEST(line_of(text, "default_runtime") == "default_runtime          default      host");
-    BOOST_TEST(line_of(text, "max_sessions") == "max_sessions             environment  (none)");
+    BOOST_TEST(line_of(text, "max_sessions") == "max_sessions             environment  (no ceiling)");
+    BOOST_TEST(line_of(text, "backend") == "backend                  default      (chosen at the start)");
+    BOOST_TEST(line_of(text, "tmpfs_size") == "tmpfs_size               default      64m");
+    BOOST_TEST(line_of(text, "workspace_root") ==
+               "workspace_root           default      (workspaces end with their sandbox)");
+    BOOST_TEST(line_of(text, "cpu_shares") == "cpu_shares               default      (none)");
     BOOST_TEST(line_of(text, "cpus") == "cpus                     default      2.0");
     BOOST_TEST(line_of(text, "network_mode") == "network_mode             default      none");
     BOOST_TEST(line_of(text, "uid_range") == "uid_range                default      0x10000000-0x6FFFFFFF");

@@ -65,16 +65,16 @@ BOOST_AUTO_TEST_CASE(faults_name_file_place_and_key) {
     BOOST_TEST(message_of(from_file("{\n  \"token\": \"t\",\n  \"port\": \"x\"\n}")) ==
                "sandboxd.jsonc:3:3: port='x' is not valid: not a whole number");
     BOOST_TEST(message_of(from_file("{\"port\": true}")) ==
-               "sandboxd.jsonc:1:2: port must be integer, not 'true'");
-    BOOST_TEST(message_of(from_file("{\"host\": 5}")) == "sandboxd.jsonc:1:2: host must be text, not '5'");
+               "sandboxd.jsonc:1:2: port must be an integer, not 'true'");
+    BOOST_TEST(message_of(from_file("{\"host\": 5}")) == "sandboxd.jsonc:1:2: host must be a text, not '5'");
     BOOST_TEST(message_of(from_file("{\"port\": null}")) ==
-               "sandboxd.jsonc:1:2: port must be integer, not 'null'");
+               "sandboxd.jsonc:1:2: port must be an integer, not 'null'");
     BOOST_TEST(message_of(from_file("{\"prewarm\": 1}")) ==
-               "sandboxd.jsonc:1:2: prewarm must be boolean, not '1'");
+               "sandboxd.jsonc:1:2: prewarm must be a boolean, not '1'");
     BOOST_TEST(message_of(from_file("{\"runtimes\": []}")) ==
-               "sandboxd.jsonc:1:2: runtimes must be runtimes, not '[]'");
+               "sandboxd.jsonc:1:2: runtimes must be an object of aliases or a text, not '[]'");
     BOOST_TEST(message_of(from_file("{\"token\": 123}")) ==
-               "sandboxd.jsonc:1:2: token must be text, not '***'");
+               "sandboxd.jsonc:1:2: token must be a text, not '***'");
     BOOST_TEST(message_of(from_file("{\"port\": 1, /* again */ \"port\": 2}")) ==
                "sandboxd.jsonc:1:25: port is given twice");
     BOOST_TEST(

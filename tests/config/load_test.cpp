@@ -121,14 +121,18 @@ BOOST_AUTO_TEST_CASE(numbers_take_blanks_a_sign_and_separators) {
     BOOST_TEST((values_of(load_from({{"MAX_SESSIONS", " +1_0 "}})).max_sessions == 10));
     BOOST_TEST((values_of(load_from({{"CPUS", " 1_0.5 "}})).cpus == 10.5));
     BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "lots"}})) ==
-               "SANDBOXD_MAX_SESSIONS='lots' is not valid: not a whole number");
+               "SANDBOXD_MAX_SESSIONS='lots' is not valid: not a whole number; empty means no ceiling");
     BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "1__0"}})) ==
-               "SANDBOXD_MAX_SESSIONS='1__0' is not valid: not a whole number");
+               "SANDBOXD_MAX_SESSIONS='1__0' is not valid: not a whole number; empty means no ceiling");
     BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "99999999999999999999"}})) ==
-               "SANDBOXD_MAX_SESSIONS='99999999999999999999' is not valid: not a whole number");
-    BOOST_TEST(message_of(load_from({{"CPUS", "x"}})) == "SANDBOXD_CPUS='x' is not valid: not a number");
-    BOOST_TEST(message_of(load_from({{"CPUS", "inf"}})) == "SANDBOXD_CPUS='inf' is not valid: not a number");
-    BOOST_TEST(message_of(load_from({{"CPUS", "nan"}})) == "SANDBOXD_CPUS='nan' is not valid: not a number");
+               "SANDBOXD_MAX_SESSIONS='99999999999999999999' is not valid: not a whole number; empty means "
+               "no ceiling");
+    BOOST_TEST(message_of(load_from({{"CPUS", "x"}})) ==
+               "SANDBOXD_CPUS='x' is not valid: not a number; empty means no limit");
+    BOOST_TEST(message_of(load_from({{"CPUS", "inf"}})) ==
+               "SANDBOXD_CPUS='inf' is not valid: not a number; empty means no limit");
+    BOOST_TEST(message_of(load_from({{"CPUS", "nan"}})) ==
+               "SANDBOXD_CPUS='nan' is not valid: not a number; empty means no limit");
     BOOST_TEST(message_of(load_from({{"MAX_RUNNING_COMMANDS", "lots"}})) ==
                "SANDBOXD_MAX_RUNNING_COMMANDS='lots' is not valid: not a whole number");
 }
@@ -163,18 +167,29 @@ BOOST_AUTO_TEST_CASE(senseless_numbers_are_refused) {
     }
     BOOST_TEST(message_of(load_from({{"PORT", "65536"}})) ==
                "SANDBOXD_PORT='65536' is not valid: must be from 0 to 65535");
+    // What other services take for "none" is answered with how to say it here.
+    BOOST_TEST(message_of(load_from({{"PIDS_LIMIT", "-1"}})) ==
+               "SANDBOXD_PIDS_LIMIT='-1' is not valid: must be from 1 to 4194304; empty means no limit");
+    BOOST_TEST(message_of(load_from({{"CPUS", "0"}})) ==
+               "SANDBOXD_CPUS='0' is not valid: must be from 0.01 to 65536; empty means no limit");
+    BOOST_TEST(message_of(load_from({{"CPU_SHARES", "0"}})) ==
+               "SANDBOXD_CPU_SHARES='0' is not valid: must be from 1 to 262144; empty means none");
     BOOST_TEST((values_of(load_from({{"MAX_SESSIONS", "0"}})).max_sessions == 0));
     BOOST_TEST(values_of(load_from({{"IDLE_TIMEOUT", "0"}})).idle_timeout == 0);
 }
 
 BOOST_AUTO_TEST_CASE(sizes_are_checked_at_start) {
     BOOST_TEST((values_of(load_from({{"MEM_LIMIT", "1.5G"}, {"MEMSWAP_LIMIT", "2gb"}})).mem_limit == "1.5G"));
-    BOOST_TEST(message_of(load_from({{"MEM_LIMIT", "1x"}})) ==
-               "SANDBOXD_MEM_LIMIT='1x' is not valid: not a size such as 512m, 1.5g or 1073741824");
+    BOOST_TEST(
+        message_of(load_from({{"MEM_LIMIT", "1x"}})) ==
+        "SANDBOXD_MEM_LIMIT='1x' is not valid: not a size such as 512m, 1.5g or 1073741824; empty means no "
+        "limit");
     BOOST_TEST(message_of(load_from({{"MEM_LIMIT", "1k"}})) ==
-               "SANDBOXD_MEM_LIMIT='1k' is not valid: must be at least 6m");
-    BOOST_TEST(message_of(load_from({{"TMPFS_SIZE", "64m,suid"}})) ==
-               "SANDBOXD_TMPFS_SIZE='64m,suid' is not valid: not a size such as 64m, 1g or 50% (of memory)");
+               "SANDBOXD_MEM_LIMIT='1k' is not valid: must be at least 6m; empty means no limit");
+    BOOST_TEST(
+        message_of(load_from({{"TMPFS_SIZE", "64m,suid"}})) ==
+        "SANDBOXD_TMPFS_SIZE='64m,suid' is not valid: not a size such as 64m, 1g or 50% (of memory); empty "
+        "means `/tmp` on the image's layer");
     BOOST_TEST((values_of(load_from({{"TMPFS_SIZE", "50%"}})).tmpfs_size == "50%"));
     BOOST_TEST(message_of(load_from({{"MEM_LIMIT", "2g"}, {"MEMSWAP_LIMIT", "1g"}})) ==
                "SANDBOXD_MEMSWAP_LIMIT: memswap_limit '1g' is below mem_limit '2g'");
@@ -278,6 +293,7 @@ BOOST_AUTO_TEST_CASE(token_files) {
         return load({{"HOME", "/h"}, {"SANDBOXD_TOKEN_FILE", path}}, std::nullopt, {}, host);
     };
     BOOST_TEST(values_of(with("/run/token")).token == "secret");
+    BOOST_TEST((with("/run/token")->sources[index_of("token")] == source::environment));
     BOOST_TEST(values_of(with("/crlf")).token == "secret");
     BOOST_TEST(message_of(with("/empty")) ==
                "SANDBOXD_TOKEN_FILE: '/empty' is empty: the token must not be empty");

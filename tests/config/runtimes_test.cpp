@@ -79,6 +79,10 @@ BOOST_AUTO_TEST_CASE(a_later_duplicate_wins_in_the_place_of_the_first) {
 BOOST_AUTO_TEST_CASE(compact_faults) {
     BOOST_TEST(refused("a") == std::string("SANDBOXD_RUNTIMES entry 'a' is not 'alias=image'.") + example);
     BOOST_TEST(refused("=b") == std::string("SANDBOXD_RUNTIMES entry '=b' is not 'alias=image'.") + example);
+    BOOST_TEST(refused("@sugested") ==
+               std::string("SANDBOXD_RUNTIMES entry '@sugested' is not 'alias=image'. The only "
+                           "entry without an alias is '@suggested'.") +
+                   example);
     BOOST_TEST(refused("a=") ==
                std::string("SANDBOXD_RUNTIMES entry 'a' names no image or runtime.") + example);
     BOOST_TEST(refused("a=@") ==
@@ -166,7 +170,9 @@ BOOST_AUTO_TEST_CASE(json_entries) {
 }
 
 BOOST_AUTO_TEST_CASE(json_faults) {
-    BOOST_TEST(refused("{").starts_with("SANDBOXD_RUNTIMES is not valid JSON: "));
+    BOOST_TEST(refused("{") == "SANDBOXD_RUNTIMES is not valid JSON: incomplete JSON at byte 2");
+    BOOST_TEST(refused(R"({"a" "b"})") == "SANDBOXD_RUNTIMES is not valid JSON: syntax error at byte 6");
+    BOOST_TEST(refused(R"({"a":"b"} c)") == "SANDBOXD_RUNTIMES is not valid JSON: extra data at byte 11");
     BOOST_TEST(refused("[\"a\"]") == "SANDBOXD_RUNTIMES as JSON must be an object of aliases");
     BOOST_TEST(refused(R"({"a":1})") == "SANDBOXD_RUNTIMES entry 'a' must be an image string or an object");
     BOOST_TEST(refused(R"({"a":null})") ==
@@ -181,8 +187,10 @@ BOOST_AUTO_TEST_CASE(json_faults) {
                "SANDBOXD_RUNTIMES a.cpus='true' is not valid: not a number");
     BOOST_TEST(refused(R"({"a":{"image":"x","mem_limit":5}})") ==
                "SANDBOXD_RUNTIMES a.mem_limit='5' is not valid: not a string");
-    BOOST_TEST(refused(R"({"a":{"image":"x","zz":1}})") ==
-               "SANDBOXD_RUNTIMES entry 'a' sets 'zz', which a runtime does not have.");
+    BOOST_TEST(
+        refused(R"({"a":{"image":"x","zz":1}})") ==
+        "SANDBOXD_RUNTIMES entry 'a' sets 'zz', which a runtime does not have. It has image, runtime, "
+        "description, mem_limit, memswap_limit, cpus, cpu_shares, pids_limit, network_mode, oci_runtime.");
     BOOST_TEST(refused(R"({"a":{}})") ==
                "SANDBOXD_RUNTIMES entry 'a' is invalid: it needs exactly one of image or runtime");
     BOOST_TEST(refused(R"({"a":{"runtime":"@go"}})")
@@ -208,6 +216,10 @@ BOOST_AUTO_TEST_CASE(faults_of_own_definitions) {
     BOOST_TEST(with(R"("run_as_uid":0)") == start + "run_as_uid: must be a positive uid");
     BOOST_TEST(with(R"("pakages":[])") ==
                start + "pakages: a runtime has no such field. Did you mean 'packages'?");
+    BOOST_TEST(with(R"("zz":1)") ==
+               start +
+                   "zz: a runtime has no such field. It has name, description, image, base_image, packages, "
+                   "package_manager, setup_commands, env_vars, work_dir, cache_image, run_as_uid.");
     BOOST_TEST(with(R"("packages":"x")") == start + "packages: must be a list of strings");
 }
 
