@@ -99,6 +99,21 @@ BOOST_AUTO_TEST_CASE(a_directory_is_shared_and_never_written) {
     close(two);
 }
 
+BOOST_AUTO_TEST_CASE(a_directory_that_is_none_is_told_as_the_images) {
+    start_service();
+    auto wanted = spec();
+    wanted.image = "dir:" + directory + "/nowhere";
+    const auto missing = try_open(wanted);
+    BOOST_REQUIRE(!missing);
+    BOOST_TEST(missing.error().message ==
+               "the image's directory " + directory + "/nowhere: No such file or directory");
+    std::ofstream(directory + "/file") << "x";
+    wanted.image = "dir:" + directory + "/file";
+    const auto file = try_open(wanted);
+    BOOST_REQUIRE(!file);
+    BOOST_TEST(file.error().message == "the image's directory " + directory + "/file: Not a directory");
+}
+
 BOOST_AUTO_TEST_CASE(accounts_that_would_hold_the_runtime_are_refused_at_once) {
     make_root(directory + "/tree");
     start_service();
@@ -148,7 +163,8 @@ BOOST_AUTO_TEST_CASE(an_oci_layout_is_unpacked_once_and_its_configuration_honour
     wanted.image = "oci:" + directory + "/a:b c/layout:two";
     const auto failed = try_open(wanted);
     BOOST_REQUIRE(!failed.has_value());
-    BOOST_TEST(failed.error().message == "the layout has no image with the tag 'two'; it has: one");
+    BOOST_TEST(failed.error().message ==
+               "the image '" + wanted.image + "': the layout has no image with the tag 'two'; it has: one");
 }
 
 BOOST_AUTO_TEST_CASE(a_docker_archive_is_converted_and_unpacked) {
@@ -166,7 +182,8 @@ BOOST_AUTO_TEST_CASE(a_docker_archive_is_converted_and_unpacked) {
     wanted.image = "docker-archive:" + directory + "/junk.tar";
     const auto failed = try_open(wanted);
     BOOST_REQUIRE(!failed.has_value());
-    BOOST_TEST(failed.error().message.find("skopeo failed:") == 0U, failed.error().message);
+    BOOST_TEST(failed.error().message.starts_with("the image '" + wanted.image + "': skopeo failed: "),
+               failed.error().message);
 }
 
 BOOST_AUTO_TEST_CASE(a_fetch_that_nobody_waits_for_any_more_ends_and_leaves_nothing) {

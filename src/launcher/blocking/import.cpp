@@ -130,6 +130,14 @@ result<std::string> import_file(const worker_context& context, const image_refer
     return key;
 }
 
+/// Names the image in what skopeo, umoci or its own bytes had to say.
+error about(const std::string& reference, const image_reference& from, error failure) {
+    if (failure.message.find(from.path) == std::string::npos) {
+        failure.message = "the image '" + reference + "': " + failure.message;
+    }
+    return failure;
+}
+
 } // namespace
 
 result<image_info> import(const worker_context& context, const import_image& request, deadline until) {
@@ -154,7 +162,7 @@ result<image_info> import(const worker_context& context, const import_image& req
         break;
     }
     if (!key) {
-        return key.error();
+        return about(request.reference, *reference, key.error());
     }
     auto image = find_image(context, *key);
     if (!image) {

@@ -99,7 +99,7 @@ result<void> mount_root(staging& area, const local_image& image, int slot, const
                         int users, std::uint32_t uid_base, layer_facts keep) {
     auto image_root = open_path(image.layers.front(), O_DIRECTORY);
     if (!image_root) {
-        return image_root.error();
+        return error{image_root.error().code, "the image's directory " + image_root.error().message};
     }
     if (auto done = make_layer(slot, image_root->get(), uid_base, keep.there); !done) {
         return done;
