@@ -55,7 +55,7 @@ task<outcome<void>> remove_one(const service& of, const client_call& call, std::
     const auto what = parse_place(word);
     const auto session = what.session.value_or(word);
     if (!client::is_session_id(session)) {
-        co_return failed(fault::invalid, "'" + word + "' is neither SESSION nor SESSION:PATH");
+        co_return failed(fault::invalid, "that is neither SESSION nor SESSION:PATH");
     }
     if (colon == std::string::npos) {
         const auto closed =
@@ -63,7 +63,7 @@ task<outcome<void>> remove_one(const service& of, const client_call& call, std::
         co_return closed ? outcome<void>() : outcome<void>(closed.error());
     }
     if (what.path.empty()) {
-        co_return failed(fault::invalid, word + " names no path: " + session + " alone closes the session");
+        co_return failed(fault::invalid, "that names no path; " + session + " alone closes the session");
     }
     const auto reached = co_await reach(of, session);
     if (!reached) {
@@ -73,8 +73,7 @@ task<outcome<void>> remove_one(const service& of, const client_call& call, std::
     if (!call.has("--recursive")) {
         const auto found = co_await client::stat_path(reached->link, path);
         if (found && found->is_dir) {
-            co_return failed(fault::invalid,
-                             word + " is a directory: --recursive removes it with what is in it");
+            co_return failed(fault::invalid, "a directory: --recursive removes it with what is in it");
         }
         // A link that leads nowhere is there to be removed all the same.
         if (!found && found.error().kind != fault::not_found) {

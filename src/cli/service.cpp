@@ -72,6 +72,7 @@ result<std::string> token_of(const client_call& call) {
 
 task<client::outcome<json::value>> ask(const service& of, std::string method, std::string target,
                                        std::optional<json::value> body, std::chrono::milliseconds silence) {
+    const std::string method_and_target = method + " " + target;
     client::http_request what;
     what.method = std::move(method);
     what.target = std::move(target);
@@ -91,8 +92,16 @@ task<client::outcome<json::value>> ask(const service& of, std::string method, st
         co_return answer.error();
     }
     if (answer->status >= 300) {
+        const auto detail = client::detail_of(*answer);
+        // The words of a router for a path that it does not have; what is wrong with a request has others.
+        if (!client::json_of(answer->body) || (answer->status == 404 && detail == "Not Found")) {
+            co_return failed(fault::malformed,
+                             of.http->where().text + " answers " + method_and_target + " with " +
+                                 std::to_string(answer->status) +
+                                 ": is it sandboxd? --url or SANDBOXD_URL says where it is.");
+        }
         const bool lost = answer->status == 404 || answer->status == 410;
-        co_return failed(lost ? fault::gone : fault::refused, client::detail_of(*answer), answer->status);
+        co_return failed(lost ? fault::gone : fault::refused, detail, answer->status);
     }
     if (answer->body.empty()) {
         co_return json::value();
@@ -166,6 +175,9 @@ std::string advice(const client::failure& why) {
     if (why.kind == fault::gone && why.status == 404 &&
         why.message.find("No such session") != std::string::npos) {
         return why.message + " (sandboxd sessions lists those that are open)";
+    }
+    if (why.status == 409 && why.message.starts_with("Session exists: ")) {
+        return why.message + " (HTTP 409; --reuse attaches to it)";
     }
     return why.status && why.kind == fault::refused && !why.message.starts_with("the sandbox service")
                ? why.message + " (HTTP " + std::to_string(*why.status) + ")"

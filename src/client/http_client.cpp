@@ -116,6 +116,34 @@ task<outcome<http_answer>> http_client::call(http_request what) {
     co_return std::move(*done);
 }
 
+namespace {
+
+/// "session_id: String should match …", of a list of faults such as a 422 brings; empty for another list.
+std::string faults_told(const boost::json::array& faults) {
+    std::string told;
+    for (const auto& one : faults) {
+        const auto* fault = one.if_object();
+        const auto* words = fault != nullptr ? fault->if_contains("msg") : nullptr;
+        const auto* place = fault != nullptr ? fault->if_contains("loc") : nullptr;
+        if (words == nullptr || !words->is_string() || place == nullptr || !place->is_array()) {
+            return {};
+        }
+        std::string where;
+        for (const auto& step : place->get_array()) {
+            if (step.is_string() && step.get_string() == "body") {
+                continue;
+            }
+            where += (where.empty() ? "" : ".") +
+                     (step.is_string() ? std::string(step.get_string()) : boost::json::serialize(step));
+        }
+        told += (told.empty() ? "" : "; ") + where + (where.empty() ? "" : ": ") +
+                std::string(words->get_string());
+    }
+    return told;
+}
+
+} // namespace
+
 std::string detail_of(const http_answer& answer) {
     constexpr std::size_t longest = 2000;
     std::string text = core::to_utf8(answer.body.substr(0, 64 * 1024));
@@ -125,6 +153,9 @@ std::string detail_of(const http_answer& answer) {
         const auto* detail = object != nullptr ? object->if_contains("detail") : nullptr;
         if (detail != nullptr && detail->is_string()) {
             text = std::string(detail->get_string());
+        } else if (detail != nullptr && detail->is_array()) {
+            const auto told = faults_told(detail->get_array());
+            text = told.empty() ? text : told;
         }
     }
     if (text.size() > longest) {

@@ -80,7 +80,10 @@ def test_open_and_rm(cli, workspaces):
     made = cli.ok("open").strip()
     assert re.fullmatch(r"s-[0-9a-f]{16}", made)
     status, out, err = cli("open", made)
-    assert (status, out) == (1, b"") and "Session exists" in err and "409" in err
+    assert (status, out, err) == (1, b"", f"sandboxd: Session exists: {made} (HTTP 409; --reuse attaches to it)\n")
+    status, out, err = cli("open", "a b")
+    assert (status, out) == (1, b"")
+    assert err.startswith("sandboxd: session_id: String should match pattern '^[A-Za-z0-9]") and "(HTTP 422)" in err
     assert cli.ok("open", made, "--reuse") == made + "\n"
     opened = json.loads(cli.ok("open", made, "--reuse", "--json"))
     assert opened["session"]["session_id"] == made and len(opened["token"]) == 43
@@ -221,7 +224,9 @@ def test_ls_and_rm_of_files(cli, session):
     [row] = json.loads(cli.ok("ls", "--json", f"{session}:d"))
     assert row == {"name": "five", "path": "/workspace/d/five", "is_dir": False, "size": 5}
     status, _, err = cli("rm", f"{session}:d")
-    assert status == 1 and "--recursive" in err
+    assert (status, err) == (1, f"sandboxd: {session}:d: a directory: --recursive removes it with what is in it\n")
+    status, _, err = cli("rm", f"{session}:")
+    assert (status, err) == (1, f"sandboxd: {session}:: that names no path; {session} alone closes the session\n")
     assert cli.ok("rm", "-r", f"{session}:d", f"{session}:a b") == ""
     assert cli.ok("ls", session) == ""
     status, _, err = cli("ls", f"{session}:d")
@@ -307,7 +312,9 @@ def test_a_service_that_is_something_else(cli, folder):
     try:
         port = re.search(r"port (\d+)", server.stdout.readline()).group(1)
         status, out, err = cli("sessions", "--url", f"http://127.0.0.1:{port}")
-        assert (status, out) == (1, b"") and err.startswith("sandboxd: ")
+        assert (status, out) == (1, b"")
+        assert err == (f"sandboxd: http://127.0.0.1:{port} answers GET /sessions with 404: is it sandboxd? "
+                       "--url or SANDBOXD_URL says where it is.\n")
     finally:
         server.terminate()
         server.communicate()
