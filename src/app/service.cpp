@@ -228,14 +228,17 @@ private:
         if (config_.tls_cert) {
             auto loaded = tls::load_server(*config_.tls_cert, *config_.tls_key);
             if (!loaded) {
-                return loaded.error();
+                return error{loaded.error().code,
+                             "SANDBOXD_TLS_CERT and SANDBOXD_TLS_KEY: " + loaded.error().message};
             }
             secure = std::move(*loaded);
         }
         auto listeners =
             net::listen_tcp(context_.get_executor(), config_.host, static_cast<std::uint16_t>(config_.port));
         if (!listeners) {
-            return listeners.error();
+            return error{listeners.error().code,
+                         listeners.error().message +
+                             ". SANDBOXD_HOST and SANDBOXD_PORT, or --listen, say where"};
         }
         const auto max_body = static_cast<std::uint64_t>(config_.max_body_bytes);
         server_ = http::create_server(api::create_handler(*sessions_, workers_, max_body, facts()), budget_,

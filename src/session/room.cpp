@@ -126,8 +126,8 @@ result<live_registry::way> live_registry::make_room(const session_ptr& newcomer,
                 asleep, [&tenant](const session_ptr& one) { return one->record.tenant == tenant; });
             const auto held = admission_.of_tenant(*tenant) - leaving;
             if (held >= *policy->max_sessions_per_tenant) {
-                return full(fmt::format("Tenant '{}' has {} of at most {} sessions", *tenant, held,
-                                        *policy->max_sessions_per_tenant));
+                return full(fmt::format("Tenant '{}' has {} of at most {} sessions: close one first", *tenant,
+                                        held, *policy->max_sessions_per_tenant));
             }
         }
         const auto to_sleep = too_many(admission_.resident(), policy->max_sessions);

@@ -28,7 +28,7 @@ result<void> make_directory(const std::string& path) {
         }
     }
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        return os_error("creating the state directory " + path, errno);
+        return os_error("creating the state directory " + path + " (SANDBOXD_STATE_DIR)", errno);
     }
     struct stat found{};
     if (::stat(path.c_str(), &found) != 0) {

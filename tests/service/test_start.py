@@ -124,7 +124,17 @@ def test_a_port_in_use_is_refused(invoke):
         port = taken.getsockname()[1]
         done = invoke("--backend", "oci", "--listen", f"127.0.0.1:{port}")
         assert done.returncode == 1
-        assert str(port) in done.stderr
+        assert done.stderr.splitlines()[-1] == (f"sandboxd: cannot listen on 127.0.0.1, port {port}: Address already in "
+                                                "use. SANDBOXD_HOST and SANDBOXD_PORT, or --listen, say where")
+
+
+def test_a_certificate_that_is_none_names_its_setting(invoke, directory):
+    (directory / "text.pem").write_text("hello")
+    done = invoke("--backend", "oci", SANDBOXD_TLS_CERT=str(directory / "text.pem"),
+                  SANDBOXD_TLS_KEY=str(directory / "text.pem"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(
+        f"sandboxd: SANDBOXD_TLS_CERT and SANDBOXD_TLS_KEY: {directory}/text.pem holds no certificate in PEM form: ")
 
 
 def test_version_and_help(invoke):

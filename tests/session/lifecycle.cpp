@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(failures_of_an_open_come_with_the_texts_of_the_contract) {
     auto second = named("b");
     second.tenant = "acme";
     answer = service.get(sessions.open(second));
-    CHECK_ERROR(answer, errc::capacity, "Tenant 'acme' has 1 of at most 1 sessions");
+    CHECK_ERROR(answer, errc::capacity, "Tenant 'acme' has 1 of at most 1 sessions: close one first");
     second.tenant = "umbrella";
     BOOST_TEST(service.get(sessions.open(second)).has_value());
     service.open("c");
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(opens_in_progress_count_against_the_ceilings) {
     service.until([this] { return host->builds == 2; });
     request.session_id = "c";
     const auto third = service.get(service.sessions().open(request));
-    CHECK_ERROR(third, errc::capacity, "Tenant 'acme' has 1 of at most 1 sessions");
+    CHECK_ERROR(third, errc::capacity, "Tenant 'acme' has 1 of at most 1 sessions: close one first");
     const auto fourth = service.get(service.sessions().open(named("d")));
     CHECK_ERROR(fourth, errc::capacity, "Session limit of 2 reached: close one first");
     host->hold_builds = false;
