@@ -8,6 +8,19 @@ die() {
     exit 1
 }
 
+# Prints the head of the script that calls it, and ends it, when one of the words asks for help.
+help_if_asked() {
+    local word
+    for word in "$@"; do
+        case $word in
+        -h | --help)
+            sed -n '2,/^set -/p' "${BASH_SOURCE[1]}" | sed -n 's/^# \{0,1\}//p'
+            exit 0
+            ;;
+        esac
+    done
+}
+
 # What the programs are compiled against, whatever machine they are for.
 libraries=(libc6-dev libstdc++-12-dev libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libboost-test1.81-dev
     libssl-dev libsqlite3-dev libspdlog-dev libuchardet-dev)

@@ -66,3 +66,13 @@ def test_an_unknown_argument_and_an_unknown_backend_are_named(tmp_path):
         done = quickstart(tmp_path, argument)
         assert done.returncode != 0
         assert argument.removeprefix("--backend=") in done.stderr
+
+
+@pytest.mark.parametrize("script", ["scripts/setup", "scripts/build", "scripts/test", "scripts/format",
+                                    "scripts/quickstart", "bench/run"])
+def test_every_script_tells_what_it_takes_and_does_nothing_else(script):
+    done = subprocess.run([script, "--help"], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert script in done.stdout
+    assert "ninja" not in done.stdout  # it built first, once
