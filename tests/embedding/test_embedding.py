@@ -120,8 +120,16 @@ def test_the_installed_program_finds_its_agent(installed):
 def test_the_examples_of_the_documentation_compile(tmp_path):
     blocks = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/clients.md").read_text(), re.S)
     assert len(blocks) == 2
-    source = tmp_path / "examples.cpp"
-    source.write_text("\n".join(blocks))
+    syntax_is_right(tmp_path / "clients.cpp", "\n".join(blocks))
+    [block] = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/embedding.md").read_text(), re.S)
+    # The builder's class is left to the reader there.
+    whole = block.replace("std::make_shared<my_builder>()", "std::shared_ptr<sandboxd::sandbox_builder>()")
+    assert whole != block
+    syntax_is_right(tmp_path / "embedding.cpp", whole)
+
+
+def syntax_is_right(source, text):
+    source.write_text(text)
     done = subprocess.run(["clang++-19", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
                            "-DBOOST_ASIO_SEPARATE_COMPILATION", "-I", ROOT / "include", source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
