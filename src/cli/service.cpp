@@ -93,12 +93,11 @@ task<client::outcome<json::value>> ask(const service& of, std::string method, st
     }
     if (answer->status >= 300) {
         const auto detail = client::detail_of(*answer);
-        // The words of a router for a path that it does not have; what is wrong with a request has others.
-        if (!client::json_of(answer->body) || (answer->status == 404 && detail == "Not Found")) {
+        // A path that is not there; what the service itself does not find has other words.
+        if (answer->status == 404 && (!client::json_of(answer->body) || detail == "Not Found")) {
             co_return failed(fault::malformed,
-                             of.http->where().text + " answers " + method_and_target + " with " +
-                                 std::to_string(answer->status) +
-                                 ": is it sandboxd? --url or SANDBOXD_URL says where it is.");
+                             of.http->where().text + " answers " + method_and_target +
+                                 " with 404: is it sandboxd? --url or SANDBOXD_URL says where it is.");
         }
         const bool lost = answer->status == 404 || answer->status == 410;
         co_return failed(lost ? fault::gone : fault::refused, detail, answer->status);
