@@ -59,6 +59,11 @@ def test_a_second_run_finds_the_first_one_s_service_and_session(started):
     assert again.returncode == 0, again.stderr
     assert "already running" in again.stderr
     assert (home / "session").read_text() == session
+    other = quickstart(home, "--backend", "docker")
+    assert other.returncode == 0, other.stderr
+    assert other.stderr.splitlines()[-2:] == [
+        f"quickstart: already running (pid {(home / 'pid').read_text().split()[0]}, backend oci)",
+        "quickstart: for the backend docker, end that one first: scripts/quickstart --stop"]
 
 
 def test_an_unknown_argument_and_an_unknown_backend_are_named(tmp_path):
