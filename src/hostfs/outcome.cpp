@@ -73,6 +73,7 @@ native_failure native_failure_of(boost::system::error_code failed, std::string_v
 }
 
 error archive_error_of(boost::system::error_code failed, std::string_view path, std::string_view missing) {
+    path = path.empty() ? "." : path; // the workspace itself
     switch (failed.value()) {
     case ENOENT:
     case ENOTDIR:

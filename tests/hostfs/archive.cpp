@@ -82,6 +82,7 @@ BOOST_DATA_TEST_CASE(what_an_archive_refuses, data::make(both_walks), how) {
     BOOST_TEST(blocking::ls(in, "link", soon()).error().message.find("outside the workspace") !=
                std::string::npos);
     BOOST_TEST(blocking::ls(in, "none", soon()).error().message == "Not a directory: 'none'");
+    BOOST_TEST(blocking::read_archived(in, "", 3, soon()).error().message == "Not a regular file: '.'");
     BOOST_TEST(blocking::read_archived(in, "src/app.py", 3, soon()).value() == "123");
     const auto over = blocking::read_archived(in, "src/app.py", 2, soon());
     BOOST_TEST((over.error().code == errc::invalid));
