@@ -62,7 +62,7 @@ memory_budget::acquire(std::uint64_t bytes, std::chrono::steady_clock::duration 
         if (bytes > limit_) {
             co_return std::nullopt;
         }
-        if ((waiters_.empty() || place == order::ahead) && bytes <= limit_ - used_) {
+        if (goes_first(bytes, place) && bytes <= limit_ - used_) {
             used_ += bytes;
             co_return lease(this, bytes);
         }
@@ -82,6 +82,41 @@ memory_budget::acquire(std::uint64_t bytes, std::chrono::steady_clock::duration 
         co_return lease(this, bytes);
     }
     co_return std::nullopt;
+}
+
+task<std::optional<memory_budget::lease>>
+memory_budget::acquire_for_present(std::uint64_t bytes, std::chrono::steady_clock::duration limit,
+                                   order place) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (goes_first(bytes, place) && bytes <= limit_ - used_) {
+            used_ += bytes;
+            co_return lease(this, bytes);
+        }
+        if (present_ != 0 && present_ + bytes > limit_ / 4) {
+            co_return std::nullopt;
+        }
+        present_ += bytes;
+    }
+    const auto waited = [this, bytes] {
+        const std::lock_guard lock(mutex_);
+        present_ -= bytes;
+    };
+    try {
+        auto taken = co_await acquire(bytes, limit, place);
+        waited();
+        co_return taken;
+    } catch (...) {
+        waited();
+        throw;
+    }
+}
+
+/// Nobody waits that it would have to stand behind. Small ones stand behind nobody: a few clients that don't
+/// take their large answers would stop everybody's requests.
+bool memory_budget::goes_first(std::uint64_t bytes, order place) const noexcept {
+    constexpr std::uint64_t small_part = 1024;
+    return waiters_.empty() || place == order::ahead || bytes <= limit_ / small_part;
 }
 
 /// The end of a wait: what it was given, or its place in the queue given up.

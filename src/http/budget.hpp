@@ -14,7 +14,8 @@
 namespace sandboxd::http {
 
 /// The bytes that bodies and buffered answers of all connections may hold together
-/// (SANDBOXD_MAX_INFLIGHT_BYTES). First come, first served. Thread-safe; outlives its leases.
+/// (SANDBOXD_MAX_INFLIGHT_BYTES). First come, first served, but for what is smaller than a thousandth of the
+/// budget: that waits only for room. Thread-safe; outlives its leases.
 class memory_budget {
 public:
     explicit memory_budget(std::uint64_t limit) : limit_(limit) {}
@@ -51,6 +52,10 @@ public:
     /// operation_aborted on cancellation.
     [[nodiscard]] task<std::optional<lease>>
     acquire(std::uint64_t bytes, std::chrono::steady_clock::duration limit, order place = order::in_turn);
+    /// The same for bytes that are there already: what waits then is memory too. Nothing at once when more
+    /// than a quarter of the budget would wait, unless it is the only one.
+    [[nodiscard]] task<std::optional<lease>>
+    acquire_for_present(std::uint64_t bytes, std::chrono::steady_clock::duration limit, order place);
     /// The same without waiting.
     [[nodiscard]] std::optional<lease> try_acquire(std::uint64_t bytes);
 
@@ -58,6 +63,8 @@ public:
 
 private:
     struct waiter;
+    /// Under the mutex.
+    [[nodiscard]] bool goes_first(std::uint64_t bytes, order place) const noexcept;
     void give_back(std::uint64_t bytes) noexcept;
     [[nodiscard]] bool conclude(const std::shared_ptr<waiter>& one);
     /// Under the mutex.
@@ -66,6 +73,7 @@ private:
     const std::uint64_t limit_;
     mutable std::mutex mutex_;
     std::uint64_t used_ = 0;
+    std::uint64_t present_ = 0; ///< bytes that are there and wait
     std::deque<std::shared_ptr<waiter>> waiters_;
 };
 

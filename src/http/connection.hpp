@@ -100,6 +100,8 @@ private:
     [[nodiscard]] task<body_result<std::size_t>> pull(char* into, std::size_t size);
     [[nodiscard]] task<body_result<std::size_t>> pull_counted(char* into, std::size_t size);
     [[nodiscard]] task<body_result<std::size_t>> pull_chunked(char* into, std::size_t size);
+    /// In the budget: for bytes that are there already, or for those to come.
+    [[nodiscard]] task<body_result<void>> make_room(std::uint64_t bytes, bool present);
     [[nodiscard]] task<body_result<std::string>> read_counted();
     [[nodiscard]] task<body_result<std::string>> read_chunked(std::uint64_t limit);
     [[nodiscard]] bool body_left() const noexcept;

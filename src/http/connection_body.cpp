@@ -150,7 +150,7 @@ task<body_result<std::string>> connection::read_all(std::uint64_t limit) {
 }
 
 task<body_result<std::string>> connection::read_counted() {
-    const auto held = co_await hold(body_remaining_);
+    const auto held = co_await make_room(body_remaining_, false);
     if (!held) {
         co_return held.error();
     }
@@ -177,7 +177,7 @@ task<body_result<std::string>> connection::read_chunked(std::uint64_t limit) {
         if (at == held) {
             // As much again as there is, so that the string's own growth is covered.
             const std::uint64_t more = std::max<std::uint64_t>(at, first_lease);
-            const auto room = co_await hold(more);
+            const auto room = co_await make_room(more, false);
             if (!room) {
                 co_return room.error();
             }
@@ -217,8 +217,14 @@ task<body_result<void>> connection::drain(std::uint64_t limit) {
 }
 
 task<body_result<void>> connection::hold(std::uint64_t bytes) {
+    co_return co_await make_room(bytes, true);
+}
+
+task<body_result<void>> connection::make_room(std::uint64_t bytes, bool present) {
     const auto place = lease_.bytes() == 0 ? memory_budget::order::in_turn : memory_budget::order::ahead;
-    auto taken = co_await shared_.budget.acquire(bytes, shared_.bounds.memory_wait, place);
+    const auto wait = shared_.bounds.memory_wait;
+    auto taken = present ? co_await shared_.budget.acquire_for_present(bytes, wait, place)
+                         : co_await shared_.budget.acquire(bytes, wait, place);
     if (!taken) {
         co_return body_fault::overloaded;
     }

@@ -137,8 +137,8 @@ public:
     [[nodiscard]] virtual body_reader& body() noexcept = 0;
     [[nodiscard]] virtual responder& answer() noexcept = 0;
 
-    /// Counts memory for a buffered answer against the shared budget until the exchange ends; waits up to 10
-    /// s for room. The only fault is overloaded.
+    /// Counts memory for a buffered answer, which is there already, against the shared budget until the
+    /// exchange ends; waits up to 10 s for room, not at all when many wait. The only fault is overloaded.
     [[nodiscard]] virtual task<body_result<void>> hold(std::uint64_t bytes) = 0;
 };
 

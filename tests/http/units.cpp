@@ -29,6 +29,12 @@ task<void> keep_lease(http::memory_budget& budget, std::uint64_t bytes, std::chr
     }
 }
 
+task<void> keep_present(http::memory_budget& budget, std::uint64_t bytes, std::chrono::milliseconds limit,
+                        std::vector<std::string>& order, std::string name) {
+    const auto lease = co_await budget.acquire_for_present(bytes, limit, http::memory_budget::order::in_turn);
+    order.push_back(name + (lease ? " got it" : " did not"));
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(the_budget_serves_in_order_and_takes_back) {
@@ -102,6 +108,70 @@ BOOST_AUTO_TEST_CASE(who_holds_memory_and_needs_more_never_waits_behind_those_wh
     context.restart();
     context.run_for(60s);
     BOOST_TEST(order == (std::vector<std::string>{"fits got it", "first of all got it", "new got it"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(budget.used() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_are_there_already_wait_up_to_a_quarter_of_the_budget) {
+    asio::io_context context;
+    core::gate inside;
+    http::memory_budget budget(100);
+    std::vector<std::string> order;
+    auto held = budget.try_acquire(90);
+    const auto start = [&](std::uint64_t bytes, std::string name) {
+        core::spawn(context.get_executor(), "test", inside,
+                    keep_present(budget, bytes, 10s, order, std::move(name)));
+        context.restart();
+        context.poll();
+    };
+    start(60, "one may be larger");
+    start(1, "behind it");
+    BOOST_TEST(order == (std::vector<std::string>{"behind it did not"}), boost::test_tools::per_element());
+    order.clear();
+    held->release();
+    context.restart();
+    context.run_for(60s);
+    BOOST_TEST(order == (std::vector<std::string>{"one may be larger got it"}),
+               boost::test_tools::per_element());
+    order.clear();
+    held = budget.try_acquire(90);
+    start(15, "first");
+    start(10, "second");
+    start(1, "one too many");
+    BOOST_TEST(order == (std::vector<std::string>{"one too many did not"}), boost::test_tools::per_element());
+    held->release();
+    context.restart();
+    context.run_for(60s);
+    start(100, "all of it");
+    context.restart();
+    context.run_for(60s);
+    BOOST_TEST(order == (std::vector<std::string>{"one too many did not", "first got it", "second got it",
+                                                  "all of it got it"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(budget.used() == 0U);
+    BOOST_TEST(inside.inside() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(small_requests_pass_those_that_wait_for_much) {
+    asio::io_context context;
+    core::gate inside;
+    http::memory_budget budget(10 * 1024);
+    std::vector<std::string> order;
+    auto held = budget.try_acquire(10 * 1024 - 15);
+    const auto start = [&](std::uint64_t bytes, std::string name) {
+        core::spawn(context.get_executor(), "test", inside,
+                    keep_lease(budget, bytes, 10s, order, std::move(name)));
+        context.restart();
+        context.poll();
+    };
+    start(16, "large");
+    start(11, "not so small"); // would fit, but is behind the first
+    start(10, "small");
+    BOOST_TEST(order == (std::vector<std::string>{"small got it"}), boost::test_tools::per_element());
+    held->release();
+    context.restart();
+    context.run_for(60s);
+    BOOST_TEST(order == (std::vector<std::string>{"small got it", "large got it", "not so small got it"}),
                boost::test_tools::per_element());
     BOOST_TEST(budget.used() == 0U);
 }
