@@ -58,6 +58,9 @@ native_failure refused(refusal why, std::string_view what, std::string_view give
 } // namespace
 
 native_result<native_path> parse_native(std::string_view given, std::string_view work_dir) {
+    if (given.size() > longest_path) {
+        return native_failure{refusal::ask_sandbox, "The path is too long for the service"};
+    }
     if (given.find('\0') != std::string_view::npos) {
         return native_failure{refusal::bad_value, "A path can't hold a NUL character"};
     }
@@ -87,6 +90,9 @@ native_result<native_path> parse_native(std::string_view given, std::string_view
 }
 
 result<std::string> parse_archive(std::string_view given, std::string_view work_dir) {
+    if (given.size() > longest_path) {
+        return error{errc::invalid, "The path is too long"};
+    }
     if (given.find('\0') != std::string_view::npos) {
         return error{errc::invalid, "A path can't hold a NUL character"};
     }

@@ -8,6 +8,7 @@
 
 #include "hostfs/outcome.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,11 +21,16 @@ struct native_path {
     std::string relative;   ///< below the work directory, "" for it; no empty, "." or ".." component
 };
 
-/// Contract N4.3. `work_dir` is absolute.
+/// Bytes of a path that a request may name: no command names one of more than 4095, and whoever sends longer
+/// ones would have a worker, an answer and the log busy with them.
+inline constexpr std::size_t longest_path = std::size_t{64} * 1024;
+
+/// Contract N4.3. `work_dir` is absolute. refusal::ask_sandbox above longest_path.
 [[nodiscard]] native_result<native_path> parse_native(std::string_view given, std::string_view work_dir);
 
 /// Contract 7.3 with N7.3: what an archive route's path names below the workspace, "" for it; `.` and empty
-/// components are gone. errc::invalid for a `..` component ("outside the workspace") and for a NUL.
+/// components are gone. errc::invalid for a `..` component ("outside the workspace"), for a NUL and above
+/// longest_path.
 [[nodiscard]] result<std::string> parse_archive(std::string_view given, std::string_view work_dir);
 
 /// Can `id` name a directory of a session? It holds no slash and no NUL and does not begin with a dot

@@ -89,7 +89,7 @@ native_outcome perform(const native_job& job) {
     case native_op::realpath:
         return as_outcome(hostfs::blocking::realpath(*in, job.path));
     case native_op::mkdir:
-        return as_outcome(hostfs::blocking::mkdir(*in, job.path));
+        return as_outcome(hostfs::blocking::mkdir(*in, job.path, job.until));
     case native_op::remove:
         return as_outcome(hostfs::blocking::remove(*in, job.path, job.until));
     }

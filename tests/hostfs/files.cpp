@@ -5,10 +5,13 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <atomic>
 #include <csignal>
+#include <set>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 
 namespace hostfs_tests {
@@ -94,9 +97,9 @@ BOOST_DATA_TEST_CASE(the_lengths_of_names, data::make(both_walks), how) {
     BOOST_TEST(why(blocking::stat(in, named(256))) == "ask");
     BOOST_TEST(why(blocking::list(in, named(256), soon())) == "ask");
     BOOST_TEST(why(blocking::realpath(in, named(256))) == "ask");
-    BOOST_TEST(why(blocking::mkdir(in, named(256))) == "ask");
+    BOOST_TEST(why(blocking::mkdir(in, named(256), soon())) == "ask");
     BOOST_TEST(why(blocking::remove(in, named(256), soon())) == "ask");
-    BOOST_TEST(why(blocking::mkdir(in, named(255))) == "done");
+    BOOST_TEST(why(blocking::mkdir(in, named(255), soon())) == "done");
 }
 
 BOOST_DATA_TEST_CASE(a_path_longer_than_the_kernel_takes, data::make(both_walks), how) {
@@ -120,7 +123,7 @@ BOOST_DATA_TEST_CASE(directories_and_what_is_missing, data::make(both_walks), ho
     for (const char* directory : {"/workspace", "/workspace/", "/workspace/d"}) {
         BOOST_TEST(why(blocking::read(in, path(directory), 10, soon())) == "IsADirectoryError");
         BOOST_TEST(why(blocking::write(in, path(directory), "x", soon())) == "IsADirectoryError");
-        BOOST_TEST(why(blocking::mkdir(in, path(directory))) == "done");
+        BOOST_TEST(why(blocking::mkdir(in, path(directory), soon())) == "done");
     }
     BOOST_TEST(why(blocking::read(in, path("/workspace/no"), 10, soon())) == "FileNotFoundError");
     BOOST_TEST(why(blocking::stat(in, path("/workspace/no/f"))) == "FileNotFoundError");
@@ -132,14 +135,14 @@ BOOST_DATA_TEST_CASE(directories_and_what_is_missing, data::make(both_walks), ho
     BOOST_TEST(why(blocking::write(in, path("/workspace/f/g/h"), "x", soon())) == "NotADirectoryError");
     BOOST_TEST(why(blocking::stat(in, path("/workspace/f/g"))) == "NotADirectoryError");
     BOOST_TEST(why(blocking::list(in, path("/workspace/f"), soon())) == "NotADirectoryError");
-    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/f"))) == "FileExistsError");
-    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/f/g"))) == "NotADirectoryError");
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/f"), soon())) == "FileExistsError");
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/f/g"), soon())) == "NotADirectoryError");
     BOOST_TEST(why(blocking::remove(in, path("/workspace/f/g"), soon())) == "NotADirectoryError");
     BOOST_TEST(why(blocking::remove(in, path("/workspace"), soon())) == "ValueError");
     BOOST_TEST(blocking::remove(in, path("/workspace/"), soon()).error().message.find("working directory") !=
                std::string::npos);
     BOOST_TEST(get(work("f")) == "x");
-    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/d/e/f"))) == "done");
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/d/e/f"), soon())) == "done");
     BOOST_TEST(fs::is_directory(work("d/e/f")));
 }
 
@@ -189,7 +192,7 @@ BOOST_DATA_TEST_CASE(no_link_is_followed, data::make(both_walks), how) {
             BOOST_TEST(why(blocking::stat(in, at)) == "ask");
             BOOST_TEST(why(blocking::list(in, at, soon())) == "ask");
             BOOST_TEST(why(blocking::realpath(in, at)) == "ask");
-            BOOST_TEST(why(blocking::mkdir(in, at)) == "ask");
+            BOOST_TEST(why(blocking::mkdir(in, at, soon())) == "ask");
         }
     }
     BOOST_TEST(why(blocking::list(in, path("/workspace"), soon())) == "ask");
@@ -216,7 +219,7 @@ BOOST_DATA_TEST_CASE(fifos_sockets_and_devices_are_not_opened, data::make(both_w
         BOOST_TEST(why(blocking::read(in, path(name), 10, soon())) == "ask");
         BOOST_TEST(why(blocking::write(in, path(name), "x", soon())) == "ask");
         BOOST_TEST(why(blocking::stat(in, path(name))) == "ask");
-        BOOST_TEST(why(blocking::mkdir(in, path(name))) == "FileExistsError");
+        BOOST_TEST(why(blocking::mkdir(in, path(name), soon())) == "FileExistsError");
         BOOST_TEST(why(blocking::list(in, path(name), soon())) == "NotADirectoryError");
         BOOST_TEST(blocking::realpath(in, path(name)).value() == name);
     }
@@ -251,6 +254,43 @@ BOOST_DATA_TEST_CASE(names_of_any_bytes, data::make(both_walks), how) {
     BOOST_TEST(blocking::list(in, path("/workspace/e"), soon()).value().size() == 6U);
 }
 
+BOOST_DATA_TEST_CASE(directories_are_not_made_after_the_time_limit, data::make(both_walks), how) {
+    const auto in = open(how);
+    const auto late = std::chrono::steady_clock::now();
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/a/b/c"), late)) == "timeout");
+    BOOST_TEST(why(blocking::write(in, path("/workspace/a/b/c"), "x", late)) == "timeout");
+    BOOST_TEST(fs::is_empty(work()));
+}
+
+BOOST_DATA_TEST_CASE(a_write_whose_directory_is_removed_meanwhile_makes_it_again, data::make(both_walks),
+                     how) {
+    const auto in = open(how);
+    std::atomic<bool> stop{false};
+    std::atomic<int> removed{0};
+    std::jthread remover([&] {
+        while (!stop) {
+            removed += why(blocking::remove(in, path("/workspace/d"), soon())) == "done" ? 1 : 0;
+        }
+    });
+    std::set<std::string> written;
+    std::set<std::string> made;
+    for (int round = 0; round < 1000 || (removed < 1000 && round < 1'000'000); ++round) {
+        written.insert(why(blocking::write(in, path("/workspace/d/e/f"), "x", soon())));
+        made.insert(why(blocking::mkdir(in, path("/workspace/d/e/g"), soon())));
+    }
+    stop = true;
+    BOOST_TEST(written == std::set<std::string>{"done"}, boost::test_tools::per_element());
+    BOOST_TEST(made == std::set<std::string>{"done"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_workspace_that_is_gone_meanwhile_takes_nothing) {
+    const auto in = open(walk_kind::kernel);
+    fs::remove_all(work());
+    BOOST_TEST(why(blocking::write(in, path("/workspace/d/f"), "x", soon())) == "FileNotFoundError");
+    BOOST_TEST(why(blocking::write(in, path("/workspace/f"), "x", soon())) == "FileNotFoundError");
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/d"), soon())) == "FileNotFoundError");
+}
+
 BOOST_AUTO_TEST_CASE(a_directory_whose_paths_are_too_long_together_is_left_to_the_sandbox) {
     const auto in = open(walk_kind::kernel);
     const std::size_t row = std::string_view("/workspace/").size() + 3'764 + 1 + 2 * 6;
@@ -276,7 +316,7 @@ BOOST_DATA_TEST_CASE(what_the_service_may_not_do_is_left_to_the_sandbox, data::m
     BOOST_TEST(why(blocking::read(in, path("/workspace/closed/f"), 10, soon())) == "ask");
     BOOST_TEST(why(blocking::list(in, path("/workspace/closed"), soon())) == "ask");
     BOOST_TEST(why(blocking::write(in, path("/workspace/new"), "x", soon())) == "ask");
-    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/new"))) == "ask");
+    BOOST_TEST(why(blocking::mkdir(in, path("/workspace/new"), soon())) == "ask");
     BOOST_TEST(why(blocking::remove(in, path("/workspace/secret"), soon())) == "ask");
     BOOST_TEST(why(blocking::remove(in, path("/workspace/closed"), soon())) == "ask");
 }

@@ -56,6 +56,23 @@ BOOST_AUTO_TEST_CASE(what_the_text_alone_refuses) {
                "The path is outside the work directory: '/etc'");
 }
 
+BOOST_AUTO_TEST_CASE(a_path_no_command_could_name_is_not_walked) {
+    const auto long_one = [](std::size_t size) {
+        std::string text = "/workspace";
+        while (text.size() + 2 <= size) {
+            text += "/d";
+        }
+        return text;
+    };
+    BOOST_TEST(relative(long_one(longest_path)).size() == longest_path - 11);
+    BOOST_TEST(archived(long_one(longest_path)).size() == longest_path - 11);
+    const auto above = long_one(longest_path + 2);
+    BOOST_TEST((refused(above) == refusal::ask_sandbox));
+    BOOST_TEST(parse_native(above, "/workspace").error().message == "The path is too long for the service");
+    BOOST_TEST((parse_archive(above, "/workspace").error().code == errc::invalid));
+    BOOST_TEST(parse_archive(above, "/workspace").error().message == "The path is too long");
+}
+
 BOOST_AUTO_TEST_CASE(an_archive_path_is_taken_below_the_workspace) {
     BOOST_TEST(archived("") == "");
     BOOST_TEST(archived(".") == "");

@@ -131,7 +131,7 @@ error_code replace_content(const node& directory, const std::string& name, std::
         return os_code(ENAMETOOLONG);
     }
     temporary fresh(there, name);
-    const auto file = fresh.create(kept->value_or(0666));
+    auto file = fresh.create(kept->value_or(0666));
     if (!file) {
         return file.error();
     }
@@ -140,6 +140,10 @@ error_code replace_content(const node& directory, const std::string& name, std::
     }
     if (const auto failed = write_all(file->get(), content, until)) {
         return failed;
+    }
+    // Some file systems say only now that there was no room: the old content is still there.
+    if (::close(file->release()) != 0 && errno != EINTR) {
+        return os_code(errno);
     }
     return passed(until) ? os_code(ETIMEDOUT) : fresh.rename_to(name);
 }

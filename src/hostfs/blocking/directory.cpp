@@ -19,13 +19,16 @@ constexpr std::size_t name_at = 19;
 
 } // namespace
 
-directory_reader::directory_reader(int directory)
-    : directory_(directory), block_(std::make_unique_for_overwrite<char[]>(block_size)) {} // NOLINT
+directory_reader::directory_reader(int directory) : directory_(directory) {}
 
 os_result<std::optional<directory_reader::entry>> directory_reader::next() {
     for (;;) {
         if (at_ == size_) {
-            const auto got = ::syscall(SYS_getdents64, directory_, block_.get(), block_size);
+            if (asked_ < largest_block) {
+                asked_ = asked_ == 0 ? first_block : largest_block;
+                block_ = std::make_unique_for_overwrite<char[]>(asked_); // NOLINT
+            }
+            const auto got = ::syscall(SYS_getdents64, directory_, block_.get(), asked_);
             if (got < 0) {
                 return os_code(errno);
             }

@@ -10,7 +10,8 @@
 namespace sandboxd::hostfs::blocking {
 
 /// The names in an open directory, in the file system's order, without "." and "..": read a block at a time,
-/// so that looking at a few names of a huge directory costs no more than a few (contract N7.1).
+/// a small one first, so that looking at a few names of a huge directory costs no more than a few (contract
+/// N7.1), also where that is done for each of its directories.
 class directory_reader {
 public:
     explicit directory_reader(int directory);
@@ -24,9 +25,11 @@ public:
     [[nodiscard]] os_result<std::optional<entry>> next();
 
 private:
-    static constexpr std::size_t block_size = 32 * 1024;
+    static constexpr std::size_t first_block = 2 * 1024;
+    static constexpr std::size_t largest_block = 32 * 1024;
 
     int directory_;
+    std::size_t asked_ = 0;         ///< of the kernel, the last time
     std::unique_ptr<char[]> block_; // NOLINT: bytes as the kernel lays them out
     std::size_t size_ = 0;
     std::size_t at_ = 0;

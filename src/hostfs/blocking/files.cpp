@@ -81,6 +81,24 @@ os_result<std::vector<file_entry>> entries_of(int directory, const std::string& 
     }
 }
 
+/// Directories made again for one change, when somebody removes them in between. Those of a workspace that is
+/// gone itself can't be.
+constexpr int most_rounds = 100;
+
+/// What `change(directory, name)` comes to in the directory of `path`, which is made where it is missing. Who
+/// removes that directory in between has come first: it is made again.
+template <class F>
+error_code in_parent(const workspace& in, const native_path& path, time_limit until, F change) {
+    const auto [parent, name] = split(path.relative);
+    for (int round = 1;; ++round) {
+        const auto directory = in.make_directories(parent, until);
+        const auto failed = directory ? change(*directory, std::string(name)) : directory.error();
+        if (failed != os_code(ENOENT) || round == most_rounds) {
+            return failed;
+        }
+    }
+}
+
 } // namespace
 
 native_result<std::string> read(const workspace& in, const native_path& path, std::uint64_t max_bytes,
@@ -101,12 +119,10 @@ native_result<void> write(const workspace& in, const native_path& path, std::str
     if (path.relative.empty()) {
         return failure(os_code(EISDIR), path);
     }
-    const auto [parent, name] = split(path.relative);
-    const auto directory = in.make_directories(parent);
-    if (!directory) {
-        return failure(directory.error(), path);
-    }
-    if (const auto failed = replace_content(*directory, std::string(name), content, until)) {
+    const auto put = [&](const node& directory, const std::string& name) {
+        return replace_content(directory, name, content, until);
+    };
+    if (const auto failed = in_parent(in, path, until, put)) {
         return failure(failed, path);
     }
     return {};
@@ -163,27 +179,25 @@ native_result<std::string> realpath(const workspace& in, const native_path& path
     return path.normalized;
 }
 
-native_result<void> mkdir(const workspace& in, const native_path& path) {
+native_result<void> mkdir(const workspace& in, const native_path& path, time_limit until) {
     if (path.relative.empty()) {
         return {};
     }
-    const auto [parent, name] = split(path.relative);
-    const auto directory = in.make_directories(parent);
-    if (!directory) {
-        return failure(directory.error(), path);
-    }
-    if (::mkdirat(directory->handle.get(), std::string(name).c_str(), 0777) == 0) {
-        return {};
-    }
-    if (errno != EEXIST) {
-        return failure(os_code(errno), path);
-    }
-    const auto there = in.find(path.relative);
-    if (there && !there->is_directory()) {
-        return failure(os_code(EEXIST), path);
-    }
-    if (!there) {
-        return failure(there.error(), path);
+    const auto make = [&](const node& directory, const std::string& name) {
+        if (::mkdirat(directory.handle.get(), name.c_str(), 0777) == 0) {
+            return error_code();
+        }
+        if (errno != EEXIST) {
+            return os_code(errno);
+        }
+        const auto there = in.find(path.relative);
+        if (!there) {
+            return there.error();
+        }
+        return there->is_directory() ? error_code() : os_code(EEXIST);
+    };
+    if (const auto failed = in_parent(in, path, until, make)) {
+        return failure(failed, path);
     }
     return {};
 }

@@ -20,7 +20,7 @@ inline constexpr std::size_t most_listed_bytes = std::size_t{32} * 1024 * 1024;
 /// N5.1: a regular file of at most `max_bytes`.
 [[nodiscard]] native_result<std::string> read(const workspace& in, const native_path& path,
                                               std::uint64_t max_bytes, time_limit until);
-/// N5.2. Missing parents are made.
+/// N5.2. Missing parents are made, and made again when they are removed meanwhile.
 [[nodiscard]] native_result<void> write(const workspace& in, const native_path& path,
                                         std::string_view content, time_limit until);
 /// N5.3. `size` is absent for a directory.
@@ -36,7 +36,7 @@ inline constexpr std::size_t most_listed_bytes = std::size_t{32} * 1024 * 1024;
 /// N5.5.
 [[nodiscard]] native_result<std::string> realpath(const workspace& in, const native_path& path);
 /// N5.6.
-[[nodiscard]] native_result<void> mkdir(const workspace& in, const native_path& path);
+[[nodiscard]] native_result<void> mkdir(const workspace& in, const native_path& path, time_limit until);
 /// N5.7.
 [[nodiscard]] native_result<void> remove(const workspace& in, const native_path& path, time_limit until);
 

@@ -201,6 +201,10 @@ os_result<std::optional<std::string>> tree_removal::clear() {
             if (::unlinkat(way_.here(), name.c_str(), 0) == 0) {
                 at.removed = progress_ = true;
             } else if (errno == EISDIR || errno == EPERM) {
+                if (::unlinkat(way_.here(), name.c_str(), AT_REMOVEDIR) == 0) {
+                    at.removed = progress_ = true; // there was nothing in it
+                    continue;
+                }
                 at.resume = (*one)->after;
                 return std::optional(std::move(name));
             } else if (const auto failed = os_code(errno); failed != os_code(ENOENT) && !pass_over(failed)) {

@@ -160,7 +160,7 @@ os_result<node> workspace::find_directory(std::string_view relative) const {
     return found;
 }
 
-os_result<node> workspace::make_directories(std::string_view relative) const {
+os_result<node> workspace::make_directories(std::string_view relative, time_limit until) const {
     auto found = find_directory(relative);
     if (found || found.error() != os_code(ENOENT)) {
         return found;
@@ -168,6 +168,9 @@ os_result<node> workspace::make_directories(std::string_view relative) const {
     node at;
     int directory = top_.get();
     for (std::size_t begin = 0; begin <= relative.size();) {
+        if (passed(until)) {
+            return os_code(ETIMEDOUT);
+        }
         const auto end = std::min(relative.find('/', begin), relative.size());
         auto next = child_or_new(directory, std::string(relative.substr(begin, end - begin)));
         if (!next) {

@@ -53,8 +53,9 @@ public:
     /// find() for what must be a directory: ENOTDIR for anything else.
     [[nodiscard]] os_result<node> find_directory(std::string_view relative) const;
 
-    /// find_directory(), with the directories that are missing made (0777 less the umask).
-    [[nodiscard]] os_result<node> make_directories(std::string_view relative) const;
+    /// find_directory(), with the directories that are missing made (0777 less the umask). ETIMEDOUT leaves
+    /// those that were made.
+    [[nodiscard]] os_result<node> make_directories(std::string_view relative, time_limit until) const;
 
 private:
     workspace(core::unique_fd top, dev_t device, walk_kind how)
