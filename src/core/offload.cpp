@@ -11,7 +11,8 @@ namespace sandboxd::core {
 
 namespace asio = boost::asio;
 
-worker_pool::worker_pool(std::string name, std::size_t threads) : name_(std::move(name)), pool_(threads) {}
+worker_pool::worker_pool(std::string name, std::size_t threads)
+    : name_(std::move(name)), threads_(threads), pool_(threads) {}
 
 worker_pool::~worker_pool() {
     join();

@@ -49,10 +49,13 @@ public:
     /// Waits for what is queued, then ends the threads. Idempotent.
     void join();
 
+    [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
 private:
     [[nodiscard]] task<void> run_erased(std::function<void()> work);
 
     std::string name_;
+    std::size_t threads_;
     boost::asio::thread_pool pool_;
 };
 

@@ -3,14 +3,15 @@
 #include "core/event.hpp"
 
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 namespace sandboxd::session {
 
-/// Places for commands that run at once, over all sessions, given out first come, first served (N2.2).
+/// Places for commands that run at once, over all sessions (N2.2), or for what a session has workers do at
+/// once, given out first come, first served.
 /// Thread-safe; nothing is held while anybody waits.
 class command_queue {
 public:
@@ -49,7 +50,7 @@ private:
     mutable std::mutex mutex_;
     std::size_t free_;
     std::size_t running_ = 0;
-    std::deque<std::shared_ptr<core::shared_event>> line_;
+    std::list<std::shared_ptr<core::shared_event>> line_; ///< takes no memory while nobody waits
 };
 
 } // namespace sandboxd::session

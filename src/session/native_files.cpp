@@ -269,10 +269,10 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     if (!path) {
         co_return path.error();
     }
-    std::shared_ptr<path_turn> held;
+    std::shared_ptr<path_turn> turn;
     if (call.op == native_op::write || call.op == native_op::remove) {
-        held = std::make_shared<path_turn>(one, lock_key(now->work_dir, path->normalized));
-        if (!co_await wait_for_turn(held, mine, until)) {
+        turn = std::make_shared<path_turn>(one, lock_key(now->work_dir, path->normalized));
+        if (!co_await wait_for_turn(turn, mine, until)) {
             co_return too_long();
         }
     }
@@ -287,6 +287,10 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     job->until = until;
     if (auto out = at_once(*job)) {
         co_return std::move(*out);
+    }
+    auto held = std::make_shared<place_at_work>(one, std::move(turn));
+    if (!co_await wait_for_place(held, mine, until)) {
+        co_return too_long();
     }
     auto wake_by = [mine](std::function<void()> wake) { mine->wake_by(std::move(wake)); };
     auto out = co_await bounded<native_outcome>(*calls_, held, on_worker(on_.workers, std::move(job)), until,

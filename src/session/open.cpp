@@ -2,6 +2,7 @@
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "session/live_registry.hpp"
+#include "session/path_turn.hpp"
 #include "session/refusals.hpp"
 #include "session/workspace.hpp"
 
@@ -113,7 +114,8 @@ session_ptr live_registry::make_session(const plan& wanted, const open_request& 
     kept.last_activity = kept.created_at;
     kept.event_limit = event_log::first_block;
     auto token = on_.authority.session_token(kept.id, kept.token_nonce);
-    auto fresh = std::make_shared<session>(on_.context.get_executor(), std::move(kept), std::move(token));
+    auto fresh = std::make_shared<session>(on_.context.get_executor(), std::move(kept), std::move(token),
+                                           most_at_work(on_.workers));
     fresh->touch(on_.clock);
     return fresh;
 }

@@ -33,13 +33,14 @@ host_door door_of(std::int64_t kept) {
 } // namespace
 
 session::session(const boost::asio::io_context::executor_type& executor, store::session_record kept,
-                 std::string own_token)
+                 std::string own_token, std::size_t most_at_work)
     : record(std::move(kept)),
       token(std::move(own_token)),
       strand(boost::asio::make_strand(executor)),
       last_activity(record.last_activity),
       door(door_of(record.host_door)),
-      log(record.event_limit) {}
+      log(record.event_limit),
+      at_work(most_at_work) {}
 
 store::session_record session::snapshot() const {
     auto now = record;

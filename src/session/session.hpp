@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "core/event.hpp"
+#include "session/command_queue.hpp"
 #include "session/event_log.hpp"
 #include "session/native_files.hpp"
 #include "session/path_locks.hpp"
@@ -49,7 +50,7 @@ private:
 /// The life of a session (opening, healing, closing) runs on its strand.
 struct session {
     session(const boost::asio::io_context::executor_type& executor, store::session_record kept,
-            std::string own_token);
+            std::string own_token, std::size_t most_at_work = 1);
 
     /// The record as it would be written now; the caller holds no lock.
     [[nodiscard]] store::session_record snapshot() const;
@@ -77,6 +78,7 @@ struct session {
     std::unordered_map<std::string, std::shared_ptr<ticket>> commands; ///< by run id
     blocking::workspace_claim workspace;
     path_locks paths;            ///< writes and edits, one after the other per path; has a lock of its own
+    command_queue at_work;       ///< files/* that workers are at: a session does not take them all
     std::shared_ptr<job> moving; ///< the healing, falling asleep or waking under way
     const std::shared_ptr<job> opening = std::make_shared<job>();
     std::shared_ptr<job> closing = std::make_shared<job>(); ///< a new one after a close that failed

@@ -3,6 +3,7 @@
 #include "core/spawn.hpp"
 #include "session/adoption.hpp"
 #include "session/live_registry.hpp"
+#include "session/path_turn.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -77,7 +78,8 @@ void live_registry::restore_session(store::session_contents kept,
     next_order_ = std::max(next_order_.load(), record.order + 1);
     const bool asleep = record.state == store::session_state::hibernated;
     auto found = std::make_shared<session>(on_.context.get_executor(), record,
-                                           on_.authority.session_token(record.id, record.token_nonce));
+                                           on_.authority.session_token(record.id, record.token_nonce),
+                                           most_at_work(on_.workers));
     found->log = asleep ? event_log::left_in_store(record.event_limit)
                         : event_log(record.event_limit, std::move(kept.events));
     found->at = asleep ? phase::hibernated : phase::running;
