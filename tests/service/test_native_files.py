@@ -1,6 +1,9 @@
 """Contract N4, N5, N16 "Who serves files/*" and the H and D lines of N17 about `files/*`, on real sandboxes."""
 
+import contextlib
+import json
 import os
+import socket
 import threading
 import time
 import urllib.parse
@@ -292,6 +295,29 @@ def test_n_37_and_38_long_names(session):
     for op in OPS:
         left_to_the_sandbox(call(session, op, "/workspace/" + "n" * 256))
     left_to_the_sandbox(write(session, "/workspace/" + "n" * 256, b"x"))
+
+
+def test_answers_that_nobody_takes_do_not_fill_the_memory(services, tmp_path):
+    """Design 9: all buffered answers together are bounded, those that wait for their turn too."""
+    size = 10_000_000
+    small = services(default_runtime="box", workspace_root=tmp_path, max_read_bytes=size, max_inflight_bytes=32 << 20,
+                     max_workers=2)
+    with small.open() as session, contextlib.ExitStack() as opened:
+        session.sh(f"head -c {size} /dev/zero > f")
+        assert len(read(session, "/workspace/f")) == size
+        small.reset_peak()
+        before = small.peak_rss()
+        body = json.dumps({"path": "/workspace/f"})
+        for _ in range(40):
+            one = opened.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # three answers fit, and stay where they are
+            one.connect(("127.0.0.1", small.port))
+            one.sendall(f"POST /sessions/{session.id}/files/read HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: "
+                        f"{session.token}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        refused = "files/read 503 "
+        until(lambda: small.log.read_text().count(refused) == 37, what="37 refusals")
+        assert small.peak_rss() - before < 150_000_000
+    assert small.request("GET", "/healthz").status == 200
 
 
 # Looking, making, removing -----------------------------------------------------------------------------------------------
