@@ -300,8 +300,8 @@ def test_n_37_and_38_long_names(session):
 def test_answers_that_nobody_takes_do_not_fill_the_memory(services, tmp_path):
     """Design 9: all buffered answers together are bounded, those that wait for their turn too."""
     size = 10_000_000
-    small = services(default_runtime="box", workspace_root=tmp_path, max_read_bytes=size, max_inflight_bytes=32 << 20,
-                     max_workers=2)
+    small = services(default_runtime="box", workspace_root=tmp_path, max_read_bytes=size, max_body_bytes=32 << 20,
+                     max_inflight_bytes=32 << 20, max_workers=2)
     with small.open() as session, contextlib.ExitStack() as opened:
         session.sh(f"head -c {size} /dev/zero > f")
         assert len(read(session, "/workspace/f")) == size
@@ -315,7 +315,7 @@ def test_answers_that_nobody_takes_do_not_fill_the_memory(services, tmp_path):
             one.sendall(f"POST /sessions/{session.id}/files/read HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: "
                         f"{session.token}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         refused = "files/read 503 "
-        until(lambda: small.log.read_text().count(refused) == 37, what="37 refusals")
+        until(lambda: small.log.read_text().count(refused) == 37, seconds=180, what="37 refusals")
         assert small.peak_rss() - before < 150_000_000
     assert small.request("GET", "/healthz").status == 200
 
