@@ -1,5 +1,6 @@
 #include "core/base64.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -72,31 +73,32 @@ std::optional<std::string> from_base64(std::string_view text) {
     }
     std::string bytes(text.size() / 4 * 3, '\0');
     char* to = bytes.data();
-    const auto value = [](char digit) { return values[static_cast<unsigned char>(digit)]; };
+    std::uint32_t seen = 0;
+    const auto group_at = [&seen](const char* digits) {
+        const std::uint32_t a = values[byte_of(digits[0])];
+        const std::uint32_t b = values[byte_of(digits[1])];
+        const std::uint32_t c = values[byte_of(digits[2])];
+        const std::uint32_t d = values[byte_of(digits[3])];
+        seen |= a | b | c | d;
+        return a << 18U | b << 12U | c << 6U | d;
+    };
     const auto put = [&to](std::uint32_t group) {
         *to++ = static_cast<char>(group >> 16U & 0xFFU);
         *to++ = static_cast<char>(group >> 8U & 0xFFU);
         *to++ = static_cast<char>(group & 0xFFU);
     };
-    std::uint32_t seen = 0;
-    const std::string_view whole = text.substr(0, text.size() - (padding > 0 ? 4 : 0));
-    for (std::size_t i = 0; i < whole.size(); i += 4) {
-        const std::uint32_t a = value(whole[i]);
-        const std::uint32_t b = value(whole[i + 1]);
-        const std::uint32_t c = value(whole[i + 2]);
-        const std::uint32_t d = value(whole[i + 3]);
-        seen |= a | b | c | d;
-        put(a << 18U | b << 12U | c << 6U | d);
+    const std::size_t whole = text.size() - (padding > 0 ? 4 : 0);
+    for (std::size_t i = 0; i < whole; i += 4) {
+        put(group_at(text.data() + i));
     }
     if (padding > 0) {
-        const std::string_view last = text.substr(whole.size());
-        const std::uint32_t third = padding == 1 ? value(last[2]) : 0;
-        const std::uint32_t group = value(last[0]) << 18U | value(last[1]) << 12U | third << 6U;
-        seen |= value(last[0]) | value(last[1]) | third;
-        put(group);
+        std::array<char, 4> last{'A', 'A', 'A', 'A'}; // zeros in place of the padding
+        std::copy_n(text.data() + whole, 4 - padding, last.data());
+        const std::uint32_t group = group_at(last.data());
         if ((group & (padding == 1 ? 0xFFU : 0xFFFFU)) != 0) {
             return std::nullopt; // bits that no byte would get
         }
+        put(group);
     }
     if ((seen & no_digit) != 0) {
         return std::nullopt;
