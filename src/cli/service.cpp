@@ -163,6 +163,13 @@ std::string session_place::absolute(const std::string& path) const {
 }
 
 std::string advice(const client::failure& why) {
+    const auto says = [&why](const char* part) { return why.message.find(part) != std::string::npos; };
+    if (why.kind == fault::unreachable && says("the certificate of ")) {
+        return why.message + ". --ca-file FILE says which certificates to believe, --insecure believes any.";
+    }
+    if (why.kind == fault::unreachable && says("the TLS handshake with ")) {
+        return why.message + ". Does the service speak TLS there? If not, its URL begins with http://.";
+    }
     if (why.kind == fault::unreachable) {
         return why.message + ". Is the service running there? --url or SANDBOXD_URL says where it is.";
     }

@@ -8,6 +8,7 @@ import queue
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -289,6 +290,25 @@ def test_a_service_that_is_not_there(cli):
     assert cli("exec", "--url", "http://127.0.0.1:1", "s", "true")[0] == 125
     status, _, err = cli("sessions", "--url", "localhost:8080")
     assert status == 1 and "http://localhost:8080" in err
+
+
+def test_tls_that_fails_is_told_with_the_way_out(cli, folder, service):
+    status, _, err = cli("sessions", "--url", f"https://127.0.0.1:{service.port}")
+    assert status == 1 and err.endswith("Does the service speak TLS there? If not, its URL begins with http://.\n"), err
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], cwd=folder, check=True, capture_output=True, timeout=60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            status, _, err = cli("sessions", "--url", f"https://127.0.0.1:{server.server_port}")
+        finally:
+            server.shutdown()
+    assert status == 1
+    assert err.endswith("--ca-file FILE says which certificates to believe, --insecure believes any.\n"), err
 
 
 def test_tokens(cli, folder, service):
