@@ -16,10 +16,6 @@ def _cgroups():
     return {directory for directory, _, _ in os.walk(CGROUPS) if "/sandboxd/" in directory}
 
 
-def snapshot():
-    return {"cgroups": _cgroups()}
-
-
 def _read(path):
     try:
         return Path(path).read_bytes()
@@ -27,8 +23,20 @@ def _read(path):
         return b""
 
 
-def processes_of(scratch, build=None):
-    """Processes that run a program of `build`, or whose mounts, environment or arguments name `scratch`."""
+def _identity(pid):
+    """The pid and when it started, in ticks since boot: together never used twice."""
+    return pid, _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19:20]
+
+
+def snapshot():
+    """The processes count because a service of this very build may run already: scripts/quickstart leaves one."""
+    running = [_identity(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return {"cgroups": _cgroups(), "processes": running}
+
+
+def processes_of(scratch, build=None, before=()):
+    """Processes that run a program of `build` and did not before, or whose mounts, environment or arguments name
+    `scratch`."""
     marks = [str(scratch).encode()]
     found = []
     for entry in os.listdir("/proc"):
@@ -42,7 +50,7 @@ def processes_of(scratch, build=None):
         arguments = _read(f"{proc}/cmdline")
         texts = arguments + _read(f"{proc}/environ") + _read(f"{proc}/mountinfo")
         ours = any(mark in texts for mark in marks)
-        if build is not None and program.startswith(str(build) + "/"):
+        if build is not None and program.startswith(str(build) + "/") and _identity(entry) not in before:
             ours = True
         if ours:
             found.append(f"pid {entry}: {program} {arguments.replace(bytes(1), b' ').decode(errors='replace')[:200]}")
@@ -72,7 +80,7 @@ def compare(before, scratch, root, patience=10, without=()):
     deadline = time.monotonic() + patience
     while True:
         kinds = [
-            ("processes", processes_of(scratch, Path(root) / "build")),
+            ("processes", processes_of(scratch, Path(root) / "build", before["processes"])),
             ("mounts", _mounts(scratch)),
             ("cgroups", _abandoned_cgroups(before["cgroups"])),
             ("claims of uid ranges", _claims(scratch)),
