@@ -112,6 +112,11 @@ BOOST_AUTO_TEST_CASE(a_directory_that_is_none_is_told_as_the_images) {
     const auto file = try_open(wanted);
     BOOST_REQUIRE(!file);
     BOOST_TEST(file.error().message == "the image's directory " + directory + "/file: Not a directory");
+    // Who makes images ready before is told too.
+    const auto ready = get(client->import({wanted.image, false, ""}, {}, launcher::import_deadline));
+    BOOST_REQUIRE(!ready);
+    BOOST_TEST((ready.error().code == errc::start_failed));
+    BOOST_TEST(ready.error().message == file.error().message);
 }
 
 BOOST_AUTO_TEST_CASE(accounts_that_would_hold_the_runtime_are_refused_at_once) {

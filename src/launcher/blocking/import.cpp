@@ -159,6 +159,9 @@ result<image_info> import(const worker_context& context, const import_image& req
         key = fetch_image(context, *reference, request, until);
         break;
     case kind::directory:
+        if (const auto there = open_directory(reference->path); !there) {
+            return error{errc::start_failed, "the image's directory " + there.error().message};
+        }
         break;
     }
     if (!key) {
