@@ -3,6 +3,7 @@
 #include "api/errors.hpp"
 #include "api/handlers.hpp"
 #include "router/query.hpp"
+#include "session/read_limit.hpp"
 #include "wire/params.hpp"
 #include "wire/requests.hpp"
 #include "wire/workspace_models.hpp"
@@ -86,7 +87,7 @@ wire::file_entry shown(file_entry one) {
 /// The content of a write; nothing when it can't be had and that was answered.
 task<std::optional<std::string>> take_content(call& c) {
     const auto most =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, c.on.sessions.policy()->max_read_bytes));
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, session::read_limit(*c.on.sessions.policy())));
     auto bytes = co_await c.x.body().read_all(most);
     if (bytes) {
         co_return std::move(*bytes);

@@ -177,7 +177,8 @@ std::vector<setting_info> make_table() {
          .max = 1'000'000},
         {.name = "max_read_bytes",
          .where = &s::max_read_bytes,
-         .summary = "The largest file that is read or written whole, in bytes.",
+         .summary = "The largest file that is read or written whole, in bytes; no larger than "
+                    "`max_inflight_bytes` allows.",
          .min = 1},
         {.name = "native_files",
          .where = &s::native_files,

@@ -5,6 +5,7 @@
 #include "core/spawn.hpp"
 #include "hostfs/paths.hpp"
 #include "session/bounded.hpp"
+#include "session/read_limit.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -129,7 +130,7 @@ private:
     static error too_long() { return {errc::timeout, "Reading the workspace took too long"}; }
 
     task<result<std::string>> content(std::string id, std::string path, host::time_limit until) {
-        const auto most = static_cast<std::uint64_t>(policy_()->max_read_bytes);
+        const auto most = static_cast<std::uint64_t>(read_limit(*policy_()));
         job<std::string> what = [most](const host::workspace& in, const place& at) {
             return host::read_archived(in, at.relative, most, at.until);
         };

@@ -2,6 +2,7 @@
 
 #include "session/file_attempt.hpp"
 #include "session/file_texts.hpp"
+#include "session/read_limit.hpp"
 #include "text/file_kind.hpp"
 
 namespace sandboxd::session {
@@ -88,7 +89,7 @@ task<result<edit_answer>> live_registry::edit(std::string id, edit_command comma
     if (auto begun = begin(call); !begun) {
         co_return begun.error();
     }
-    const auto most = policy()->max_read_bytes;
+    const auto most = read_limit(*policy());
     std::optional<edit_complaint> complaint;
     std::uint64_t replaced = 0;
     if (const auto fault = path_fault(command.path)) {

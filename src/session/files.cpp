@@ -3,6 +3,7 @@
 #include "core/utf8.hpp"
 #include "session/file_attempt.hpp"
 #include "session/file_texts.hpp"
+#include "session/read_limit.hpp"
 
 namespace sandboxd::session {
 
@@ -37,7 +38,7 @@ task<result<std::string>> live_registry::read(std::string id, read_command comma
     if (auto begun = begin(call); !begun) {
         co_return begun.error();
     }
-    const auto most = policy()->max_read_bytes;
+    const auto most = read_limit(*policy());
     std::string content;
     if (const auto fault = path_fault(command.path)) {
         content = read_failure(command.path, *fault);
@@ -73,7 +74,7 @@ task<result<std::string>> live_registry::read_bytes(std::string id, std::string 
     }
     std::string bytes;
     if (!path_fault(path)) {
-        const auto most = static_cast<std::uint64_t>(policy()->max_read_bytes);
+        const auto most = static_cast<std::uint64_t>(read_limit(*policy()));
         file_operation<file_content> what = [&path, most](sandbox& box) { return box.read(path, most); };
         auto file = co_await look<file_content>(call, std::move(what));
         if (file.refused) {

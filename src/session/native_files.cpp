@@ -8,6 +8,7 @@
 #include "session/door_check.hpp"
 #include "session/live_registry.hpp"
 #include "session/path_turn.hpp"
+#include "session/read_limit.hpp"
 #include "session/refusals.hpp"
 #include "session/registered.hpp"
 #include "session/workspace.hpp"
@@ -283,7 +284,7 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
     job->root = blocking::workspace_root(*one->record.workspace, one->record.id);
     job->of = one;
     job->mine = mine;
-    job->max_bytes = static_cast<std::uint64_t>(now->max_read_bytes);
+    job->max_bytes = static_cast<std::uint64_t>(read_limit(*now));
     job->until = until;
     if (auto out = at_once(*job)) {
         co_return std::move(*out);

@@ -320,6 +320,24 @@ def test_answers_that_nobody_takes_do_not_fill_the_memory(services, tmp_path):
     assert small.request("GET", "/healthz").status == 200
 
 
+def test_a_file_that_no_answer_has_room_for_is_not_read(services, tmp_path):
+    """max_read_bytes may be set to anything, also while the service runs."""
+    small = services(default_runtime="box", workspace_root=tmp_path, max_body_bytes=2 << 20, max_inflight_bytes=2 << 20)
+    assert small.request("PUT", "/policy", {"max_read_bytes": 1 << 60}).status == 200
+    with small.open() as session:
+        session.sh("dd if=/dev/zero of=huge bs=1 count=0 seek=8000000000000")
+        small.reset_peak()
+        before = small.peak_rss()
+        assert "limit" in left_to_the_sandbox(call(session, "read", "/workspace/huge"))
+        assert "over the 2097152-byte read limit" in session.read("huge")
+        assert session.read_bytes("huge") == b""
+        assert "over the 2097152-byte read limit" in session.edit("huge", "a", "b")["error"]
+        for op in ("read", "read_bytes"):
+            answer = small.request("POST", f"/workspaces/{session.id}/{op}", {"path": "huge"})
+            assert answer.status == 400 and "over the 2097152-byte read limit" in answer.detail, answer
+        assert small.peak_rss() - before < 50_000_000
+
+
 # Looking, making, removing -----------------------------------------------------------------------------------------------
 
 def test_n_40_stat(session):
