@@ -3,156 +3,16 @@
 // What a sandbox may ask the kernel for: the facts of the container engines' default profile, for the
 // capabilities of an ordinary container and nothing more.
 
-#include <cstdint>
+#include "agent/filter_file_calls.hpp"
+#include "agent/filter_rules.hpp"
 
-namespace sandboxd::agent {
+#include <algorithm>
+#include <array>
+#include <iterator>
 
-/// The kernel's answer to a call.
-enum class verdict : std::uint8_t {
-    refuse,            ///< EPERM
-    unknown,           ///< ENOSYS
-    allow,             ///< the call is made
-    unless_namespaces, ///< EPERM when its first argument asks for a namespace
-    if_known_persona,  ///< EPERM unless its first argument is an execution domain that programs use
-    unless_vsock,      ///< EPERM when its first argument is AF_VSOCK
-};
+namespace sandboxd::agent::filter_list {
 
-/// Ways into the kernel, 64-bit ones and those of their 32-bit programs: columns of the list.
-enum class entry : std::uint8_t { amd64, i386, arm64, arm };
-inline constexpr unsigned entries = 4;
-
-struct filtered_call {
-    const char* name;
-    std::int32_t number[entries];
-    verdict what;
-};
-
-namespace filter_list {
-
-inline constexpr std::int32_t none = -1;
-inline constexpr auto allow = verdict::allow;
-
-// Left out on purpose: what needs a capability that sandboxes do not have (mounts, modules, clocks,
-// namespaces, tracing of others, kernel keys), io_uring and userfaultfd.
-inline constexpr filtered_call calls[] = {
-    // files
-    {"_llseek", {none, 140, none, 140}, allow},
-    {"access", {21, 33, none, 33}, allow},
-    {"arm_fadvise64_64", {none, none, none, 270}, allow},
-    {"arm_sync_file_range", {none, none, none, 341}, allow},
-    {"cachestat", {451, 451, 451, 451}, allow},
-    {"chdir", {80, 12, 49, 12}, allow},
-    {"chmod", {90, 15, none, 15}, allow},
-    {"chown", {92, 182, none, 182}, allow},
-    {"chown32", {none, 212, none, 212}, allow},
-    {"chroot", {161, 61, 51, 61}, allow},
-    {"close", {3, 6, 57, 6}, allow},
-    {"close_range", {436, 436, 436, 436}, allow},
-    {"copy_file_range", {326, 377, 285, 391}, allow},
-    {"creat", {85, 8, none, 8}, allow},
-    {"dup", {32, 41, 23, 41}, allow},
-    {"dup2", {33, 63, none, 63}, allow},
-    {"dup3", {292, 330, 24, 358}, allow},
-    {"faccessat", {269, 307, 48, 334}, allow},
-    {"faccessat2", {439, 439, 439, 439}, allow},
-    {"fadvise64", {221, 250, 223, none}, allow},
-    {"fadvise64_64", {none, 272, none, none}, allow},
-    {"fallocate", {285, 324, 47, 352}, allow},
-    {"fchdir", {81, 133, 50, 133}, allow},
-    {"fchmod", {91, 94, 52, 94}, allow},
-    {"fchmodat", {268, 306, 53, 333}, allow},
-    {"fchmodat2", {452, 452, 452, 452}, allow},
-    {"fchown", {93, 95, 55, 95}, allow},
-    {"fchown32", {none, 207, none, 207}, allow},
-    {"fchownat", {260, 298, 54, 325}, allow},
-    {"fcntl", {72, 55, 25, 55}, allow},
-    {"fcntl64", {none, 221, none, 221}, allow},
-    {"fdatasync", {75, 148, 83, 148}, allow},
-    {"flock", {73, 143, 32, 143}, allow},
-    {"fstat", {5, 108, 80, 108}, allow},
-    {"fstat64", {none, 197, none, 197}, allow},
-    {"fstatat64", {none, 300, none, 327}, allow},
-    {"fstatfs", {138, 100, 44, 100}, allow},
-    {"fstatfs64", {none, 269, none, 267}, allow},
-    {"fsync", {74, 118, 82, 118}, allow},
-    {"ftruncate", {77, 93, 46, 93}, allow},
-    {"ftruncate64", {none, 194, none, 194}, allow},
-    {"futimesat", {261, 299, none, 326}, allow},
-    {"getcwd", {79, 183, 17, 183}, allow},
-    {"getdents", {78, 141, none, 141}, allow},
-    {"getdents64", {217, 220, 61, 217}, allow},
-    {"ioctl", {16, 54, 29, 54}, allow},
-    {"lchown", {94, 16, none, 16}, allow},
-    {"lchown32", {none, 198, none, 198}, allow},
-    {"link", {86, 9, none, 9}, allow},
-    {"linkat", {265, 303, 37, 330}, allow},
-    {"lseek", {8, 19, 62, 19}, allow},
-    {"lstat", {6, 107, none, 107}, allow},
-    {"lstat64", {none, 196, none, 196}, allow},
-    {"mkdir", {83, 39, none, 39}, allow},
-    {"mkdirat", {258, 296, 34, 323}, allow},
-    {"mknod", {133, 14, none, 14}, allow},
-    {"mknodat", {259, 297, 33, 324}, allow},
-    {"newfstatat", {262, none, 79, none}, allow},
-    {"open", {2, 5, none, 5}, allow},
-    {"openat", {257, 295, 56, 322}, allow},
-    {"openat2", {437, 437, 437, 437}, allow},
-    {"pipe", {22, 42, none, 42}, allow},
-    {"pipe2", {293, 331, 59, 359}, allow},
-    {"pread64", {17, 180, 67, 180}, allow},
-    {"preadv", {295, 333, 69, 361}, allow},
-    {"preadv2", {327, 378, 286, 392}, allow},
-    {"pwrite64", {18, 181, 68, 181}, allow},
-    {"pwritev", {296, 334, 70, 362}, allow},
-    {"pwritev2", {328, 379, 287, 393}, allow},
-    {"read", {0, 3, 63, 3}, allow},
-    {"readahead", {187, 225, 213, 225}, allow},
-    {"readdir", {none, 89, none, none}, allow},
-    {"readlink", {89, 85, none, 85}, allow},
-    {"readlinkat", {267, 305, 78, 332}, allow},
-    {"readv", {19, 145, 65, 145}, allow},
-    {"rename", {82, 38, none, 38}, allow},
-    {"renameat", {264, 302, 38, 329}, allow},
-    {"renameat2", {316, 353, 276, 382}, allow},
-    {"rmdir", {84, 40, none, 40}, allow},
-    {"sendfile", {40, 187, 71, 187}, allow},
-    {"sendfile64", {none, 239, none, 239}, allow},
-    {"splice", {275, 313, 76, 340}, allow},
-    {"stat", {4, 106, none, 106}, allow},
-    {"stat64", {none, 195, none, 195}, allow},
-    {"statfs", {137, 99, 43, 99}, allow},
-    {"statfs64", {none, 268, none, 266}, allow},
-    {"statx", {332, 383, 291, 397}, allow},
-    {"symlink", {88, 83, none, 83}, allow},
-    {"symlinkat", {266, 304, 36, 331}, allow},
-    {"sync", {162, 36, 81, 36}, allow},
-    {"sync_file_range", {277, 314, 84, none}, allow},
-    {"syncfs", {306, 344, 267, 373}, allow},
-    {"tee", {276, 315, 77, 342}, allow},
-    {"truncate", {76, 92, 45, 92}, allow},
-    {"truncate64", {none, 193, none, 193}, allow},
-    {"umask", {95, 60, 166, 60}, allow},
-    {"unlink", {87, 10, none, 10}, allow},
-    {"unlinkat", {263, 301, 35, 328}, allow},
-    {"utime", {132, 30, none, none}, allow},
-    {"utimensat", {280, 320, 88, 348}, allow},
-    {"utimensat_time64", {none, 412, none, 412}, allow},
-    {"utimes", {235, 271, none, 269}, allow},
-    {"write", {1, 4, 64, 4}, allow},
-    {"writev", {20, 146, 66, 146}, allow},
-    // extended attributes
-    {"fgetxattr", {193, 231, 10, 231}, allow},
-    {"flistxattr", {196, 234, 13, 234}, allow},
-    {"fremovexattr", {199, 237, 16, 237}, allow},
-    {"fsetxattr", {190, 228, 7, 228}, allow},
-    {"getxattr", {191, 229, 8, 229}, allow},
-    {"lgetxattr", {192, 230, 9, 230}, allow},
-    {"listxattr", {194, 232, 11, 232}, allow},
-    {"llistxattr", {195, 233, 12, 233}, allow},
-    {"lremovexattr", {198, 236, 15, 236}, allow},
-    {"lsetxattr", {189, 227, 6, 227}, allow},
-    {"removexattr", {197, 235, 14, 235}, allow},
-    {"setxattr", {188, 226, 5, 226}, allow},
+inline constexpr filtered_call other_calls[] = {
     // memory
     {"brk", {12, 45, 214, 45}, allow},
     {"cacheflush", {none, none, none, 983042}, allow},
@@ -421,6 +281,13 @@ inline constexpr filtered_call calls[] = {
     {"clone3", {435, 435, 435, 435}, verdict::unknown},
 };
 
-} // namespace filter_list
+/// All rows. Left out on purpose: what needs a capability that sandboxes do not have (mounts, modules,
+/// clocks, namespaces, tracing of others, kernel keys), io_uring and userfaultfd.
+inline constexpr auto calls = [] {
+    std::array<filtered_call, std::size(file_calls) + std::size(other_calls)> all{};
+    std::copy(std::begin(other_calls), std::end(other_calls),
+              std::copy(std::begin(file_calls), std::end(file_calls), all.begin()));
+    return all;
+}();
 
-} // namespace sandboxd::agent
+} // namespace sandboxd::agent::filter_list

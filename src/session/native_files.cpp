@@ -8,6 +8,7 @@
 #include "session/door_check.hpp"
 #include "session/live_registry.hpp"
 #include "session/path_turn.hpp"
+#include "session/place_at_work.hpp"
 #include "session/read_limit.hpp"
 #include "session/refusals.hpp"
 #include "session/registered.hpp"

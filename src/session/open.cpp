@@ -2,7 +2,7 @@
 #include "core/random.hpp"
 #include "core/spawn.hpp"
 #include "session/live_registry.hpp"
-#include "session/path_turn.hpp"
+#include "session/place_at_work.hpp"
 #include "session/refusals.hpp"
 #include "session/workspace.hpp"
 

@@ -3,7 +3,7 @@
 #include "core/spawn.hpp"
 #include "session/adoption.hpp"
 #include "session/live_registry.hpp"
-#include "session/path_turn.hpp"
+#include "session/place_at_work.hpp"
 
 #include <boost/asio/post.hpp>
 

@@ -117,24 +117,27 @@ BOOST_AUTO_TEST_CASE(booleans_take_eight_words_in_any_case_with_blanks) {
                "SANDBOXD_PREWARM='maybe' is not a boolean. Use one of 0, 1, false, no, off, on, true, yes.");
 }
 
+namespace {
+/// What is wrong with the value of a setting, after the words that name both.
+std::string refusal_of(const std::string& name, const std::string& value) {
+    const std::string message = message_of(load_from({{name, value}}));
+    const std::string start = "SANDBOXD_" + name + "='" + value + "' is not valid: ";
+    BOOST_TEST(message.starts_with(start), name << "=" << value << " gave: " << message);
+    return message.starts_with(start) ? message.substr(start.size()) : message;
+}
+} // namespace
+
 BOOST_AUTO_TEST_CASE(numbers_take_blanks_a_sign_and_separators) {
     BOOST_TEST((values_of(load_from({{"MAX_SESSIONS", " +1_0 "}})).max_sessions == 10));
     BOOST_TEST((values_of(load_from({{"CPUS", " 1_0.5 "}})).cpus == 10.5));
-    BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "lots"}})) ==
-               "SANDBOXD_MAX_SESSIONS='lots' is not valid: not a whole number; empty means no ceiling");
-    BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "1__0"}})) ==
-               "SANDBOXD_MAX_SESSIONS='1__0' is not valid: not a whole number; empty means no ceiling");
-    BOOST_TEST(message_of(load_from({{"MAX_SESSIONS", "99999999999999999999"}})) ==
-               "SANDBOXD_MAX_SESSIONS='99999999999999999999' is not valid: not a whole number; empty means "
-               "no ceiling");
-    BOOST_TEST(message_of(load_from({{"CPUS", "x"}})) ==
-               "SANDBOXD_CPUS='x' is not valid: not a number; empty means no limit");
-    BOOST_TEST(message_of(load_from({{"CPUS", "inf"}})) ==
-               "SANDBOXD_CPUS='inf' is not valid: not a number; empty means no limit");
-    BOOST_TEST(message_of(load_from({{"CPUS", "nan"}})) ==
-               "SANDBOXD_CPUS='nan' is not valid: not a number; empty means no limit");
-    BOOST_TEST(message_of(load_from({{"MAX_RUNNING_COMMANDS", "lots"}})) ==
-               "SANDBOXD_MAX_RUNNING_COMMANDS='lots' is not valid: not a whole number");
+    BOOST_TEST(refusal_of("MAX_SESSIONS", "lots") == "not a whole number; empty means no ceiling");
+    BOOST_TEST(refusal_of("MAX_SESSIONS", "1__0") == "not a whole number; empty means no ceiling");
+    BOOST_TEST(refusal_of("MAX_SESSIONS", "99999999999999999999") ==
+               "not a whole number; empty means no ceiling");
+    BOOST_TEST(refusal_of("CPUS", "x") == "not a number; empty means no limit");
+    BOOST_TEST(refusal_of("CPUS", "inf") == "not a number; empty means no limit");
+    BOOST_TEST(refusal_of("CPUS", "nan") == "not a number; empty means no limit");
+    BOOST_TEST(refusal_of("MAX_RUNNING_COMMANDS", "lots") == "not a whole number");
 }
 
 BOOST_AUTO_TEST_CASE(senseless_numbers_are_refused) {
@@ -161,35 +164,24 @@ BOOST_AUTO_TEST_CASE(senseless_numbers_are_refused) {
                                                       {"EXECUTE_TIMEOUT", "9999999999999"},
                                                       {"EVICT_IDLE_AFTER", "-1"}};
     for (const auto& [name, value] : cases) {
-        const std::string got = message_of(load_from({{name, value}}));
-        const std::string start = "SANDBOXD_" + std::string(name) + "='" + value + "' is not valid: must be ";
-        BOOST_TEST(got.starts_with(start), name << "=" << value << " gave: " << got);
+        BOOST_TEST(refusal_of(name, value).starts_with("must be "), name << "=" << value);
     }
-    BOOST_TEST(message_of(load_from({{"PORT", "65536"}})) ==
-               "SANDBOXD_PORT='65536' is not valid: must be from 0 to 65535");
+    BOOST_TEST(refusal_of("PORT", "65536") == "must be from 0 to 65535");
     // What other services take for "none" is answered with how to say it here.
-    BOOST_TEST(message_of(load_from({{"PIDS_LIMIT", "-1"}})) ==
-               "SANDBOXD_PIDS_LIMIT='-1' is not valid: must be from 1 to 4194304; empty means no limit");
-    BOOST_TEST(message_of(load_from({{"CPUS", "0"}})) ==
-               "SANDBOXD_CPUS='0' is not valid: must be from 0.01 to 65536; empty means no limit");
-    BOOST_TEST(message_of(load_from({{"CPU_SHARES", "0"}})) ==
-               "SANDBOXD_CPU_SHARES='0' is not valid: must be from 1 to 262144; empty means none");
+    BOOST_TEST(refusal_of("PIDS_LIMIT", "-1") == "must be from 1 to 4194304; empty means no limit");
+    BOOST_TEST(refusal_of("CPUS", "0") == "must be from 0.01 to 65536; empty means no limit");
+    BOOST_TEST(refusal_of("CPU_SHARES", "0") == "must be from 1 to 262144; empty means none");
     BOOST_TEST((values_of(load_from({{"MAX_SESSIONS", "0"}})).max_sessions == 0));
     BOOST_TEST(values_of(load_from({{"IDLE_TIMEOUT", "0"}})).idle_timeout == 0);
 }
 
 BOOST_AUTO_TEST_CASE(sizes_are_checked_at_start) {
     BOOST_TEST((values_of(load_from({{"MEM_LIMIT", "1.5G"}, {"MEMSWAP_LIMIT", "2gb"}})).mem_limit == "1.5G"));
-    BOOST_TEST(
-        message_of(load_from({{"MEM_LIMIT", "1x"}})) ==
-        "SANDBOXD_MEM_LIMIT='1x' is not valid: not a size such as 512m, 1.5g or 1073741824; empty means no "
-        "limit");
-    BOOST_TEST(message_of(load_from({{"MEM_LIMIT", "1k"}})) ==
-               "SANDBOXD_MEM_LIMIT='1k' is not valid: must be at least 6m; empty means no limit");
-    BOOST_TEST(
-        message_of(load_from({{"TMPFS_SIZE", "64m,suid"}})) ==
-        "SANDBOXD_TMPFS_SIZE='64m,suid' is not valid: not a size such as 64m, 1g or 50% (of memory); empty "
-        "means `/tmp` on the image's layer");
+    BOOST_TEST(refusal_of("MEM_LIMIT", "1x") ==
+               "not a size such as 512m, 1.5g or 1073741824; empty means no limit");
+    BOOST_TEST(refusal_of("MEM_LIMIT", "1k") == "must be at least 6m; empty means no limit");
+    BOOST_TEST(refusal_of("TMPFS_SIZE", "64m,suid") ==
+               "not a size such as 64m, 1g or 50% (of memory); empty means `/tmp` on the image's layer");
     BOOST_TEST((values_of(load_from({{"TMPFS_SIZE", "50%"}})).tmpfs_size == "50%"));
     BOOST_TEST(message_of(load_from({{"MEM_LIMIT", "2g"}, {"MEMSWAP_LIMIT", "1g"}})) ==
                "SANDBOXD_MEMSWAP_LIMIT: memswap_limit '1g' is below mem_limit '2g'");
