@@ -53,10 +53,8 @@ void connection::begin_request() {
     if (input_.size() == 0 && input_.capacity() > kept_buffer) {
         input_ = boost::beast::flat_buffer();
     }
-    parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(shared_.bounds.head_bytes));
-    parser_->body_limit(boost::none);
-    parser_->eager(false);
+    renew_parser();
+    head_looked_at_ = 0;
     fields_.clear();
     head_ = {};
     facts_ = {};
@@ -70,6 +68,13 @@ void connection::begin_request() {
     framing_ = answer_framing::length;
     status_ = 0;
     sent_ = 0;
+}
+
+void connection::renew_parser() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_.bounds.head_bytes));
+    parser_->body_limit(boost::none);
+    parser_->eager(false);
 }
 
 /// False when there is no request to serve: the connection is over, or its fault has been answered.
@@ -111,14 +116,26 @@ task<bool> connection::parse_head() {
            std::string_view(static_cast<const char*>(input_.data().data()), 2) == "\r\n") {
         input_.consume(2);
     }
-    if (input_.size() == 0) {
+    const std::string_view said(static_cast<const char*>(input_.data().data()), input_.size());
+    if (said.empty() || said == "\r") {
+        co_return false;
+    }
+    // The parser keeps the lines that it has taken, and the whole head is looked at afterwards: it is given
+    // the head again from its beginning, but only once its end is there, so that who dribbles costs little.
+    constexpr std::string_view end_of_head = "\r\n\r\n";
+    const std::size_t from = head_looked_at_ - std::min(head_looked_at_, end_of_head.size() - 1);
+    if (head_looked_at_ > 0 && said.size() < shared_.bounds.head_bytes &&
+        said.find(end_of_head, from) == std::string_view::npos) {
+        head_looked_at_ = said.size();
         co_return false;
     }
     boost::system::error_code failed;
     const std::size_t bytes = parser_->put(input_.data(), failed);
     std::optional<head_fault> fault;
     if (failed == boost::beast::http::error::need_more) {
-        if (input_.size() < shared_.bounds.head_bytes) {
+        if (said.size() < shared_.bounds.head_bytes) {
+            head_looked_at_ = said.size();
+            renew_parser();
             co_return false;
         }
         failed = boost::beast::http::error::header_limit;

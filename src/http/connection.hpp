@@ -75,6 +75,7 @@ private:
     [[nodiscard]] bool half_closed() const noexcept override;
 
     // The loop (connection.cpp)
+    void renew_parser();
     void begin_request();
     [[nodiscard]] task<bool> read_head();
     [[nodiscard]] task<bool> parse_head();
@@ -132,6 +133,7 @@ private:
 
     // Of the request at hand
     std::optional<parser_type> parser_;
+    std::size_t head_looked_at_ = 0; ///< bytes of an unfinished head
     std::vector<header_view> fields_;
     request_head head_;
     std::string request_id_;

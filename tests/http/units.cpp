@@ -128,6 +128,22 @@ BOOST_AUTO_TEST_CASE(a_connection_works_over_any_stream_and_any_split) {
     }
 }
 
+// The first piece ends behind the request's line, in a field, at a CR, in a chunk's line, in the next head.
+BOOST_AUTO_TEST_CASE(requests_may_be_cut_anywhere) {
+    const std::string first =
+        "POST /x HTTP/1.1\r\nHost: h\r\nX-Long: and so on\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3;name=value\r\nabc\r\n1\r\nd\r\n0\r\nTrailer: x\r\n\r\n";
+    const std::string said = "\r\n" + first +
+                             "\r\nPOST /y HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+                             "Content-Length: 5\r\n\r\n12345";
+    for (std::size_t piece = 1; piece <= said.size(); ++piece) {
+        const auto heard = over_memory(&say_ok, said, 65536, piece);
+        BOOST_TEST(heard.starts_with("HTTP/1.1 200 OK\r\n"), "pieces of " << piece);
+        BOOST_TEST(heard.find("\r\n\r\n4HTTP/1.1 200 OK\r\n") != std::string::npos, "pieces of " << piece);
+        BOOST_TEST(heard.ends_with("\r\n\r\n5"), "pieces of " << piece);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_second_answer_is_not_sent) {
     const auto heard = over_memory(&answer_twice, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", 65536, 65536);
     BOOST_TEST(heard.ends_with("\r\n\r\n1"));
