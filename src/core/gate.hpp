@@ -7,41 +7,39 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <utility>
 
 namespace sandboxd::core {
 
 /// Counts work in flight so that a shutdown can wait for it: close the gate, then await drained().
 /// Thread-safe.
 class gate {
+    class count;
+
 public:
     /// Proof of having entered; leaving is its destruction.
     class pass {
     public:
         pass() = default;
-        explicit pass(gate* owner) : owner_(owner) {}
-        pass(pass&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+        explicit pass(std::shared_ptr<count> entered) : entered_(std::move(entered)) {}
+        pass(pass&& other) noexcept = default;
         pass& operator=(pass&& other) noexcept {
             if (this != &other) {
                 release();
-                owner_ = std::exchange(other.owner_, nullptr);
+                entered_ = std::move(other.entered_);
             }
             return *this;
         }
         ~pass() { release(); }
-        explicit operator bool() const noexcept { return owner_ != nullptr; }
+        explicit operator bool() const noexcept { return entered_ != nullptr; }
 
     private:
-        void release() noexcept {
-            if (owner_ != nullptr) {
-                std::exchange(owner_, nullptr)->leave();
-            }
-        }
-        gate* owner_ = nullptr;
+        void release() noexcept;
+        std::shared_ptr<count> entered_;
     };
 
-    gate() = default;
+    gate();
+    /// Nobody may be inside, unless the gate was abandoned.
     ~gate();
     gate(const gate&) = delete;
     gate& operator=(const gate&) = delete;
@@ -52,18 +50,17 @@ public:
     /// No entry from now on. Idempotent.
     void close();
 
+    /// Closes the gate, whose passes may outlast it from now on: for calls that may never come to their end.
+    void abandon();
+
     [[nodiscard]] std::size_t inside() const;
 
     /// Returns when the gate is closed and empty. Several may wait.
     [[nodiscard]] task<void> drained();
 
 private:
-    void leave() noexcept;
-
-    mutable std::mutex mutex_;
-    std::size_t inside_ = 0;
-    bool closed_ = false;
-    std::vector<std::shared_ptr<shared_event>> waiters_;
+    std::shared_ptr<count> count_; ///< shared with the passes
+    bool abandoned_ = false;
 };
 
 } // namespace sandboxd::core

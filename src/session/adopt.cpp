@@ -14,7 +14,7 @@ namespace sandboxd::session {
 /// Nothing when the builder has not answered in time.
 task<std::optional<result<std::shared_ptr<sandbox>>>> live_registry::look_for(slot_record slot) {
     co_return co_await bounded<result<std::shared_ptr<sandbox>>>(
-        *calls_, nullptr, on_.builder.adopt(std::move(slot)),
+        calls_, nullptr, on_.builder.adopt(std::move(slot)),
         std::chrono::steady_clock::now() + on_.waits.adopt);
 }
 

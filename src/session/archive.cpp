@@ -72,10 +72,7 @@ public:
                       std::function<std::shared_ptr<const settings>()> policy)
         : workers_(workers), texts_(texts), policy_(std::move(policy)) {}
     ~workspace_archive() override {
-        if (calls_->inside() != 0) {
-            // A disk that never answered keeps its calls, and they their gate, until the program ends.
-            [[maybe_unused]] auto* const left = calls_.release();
-        }
+        calls_.abandon(); // a disk that never answers keeps its calls
     }
 
     task<result<archive_listing>> ls(std::string id, std::string path) override {
@@ -115,8 +112,7 @@ public:
         all->walking = walkers;
         const auto executor = co_await boost::asio::this_coro::executor;
         for (std::size_t i = 0; i < walkers; ++i) {
-            if (!core::spawn(executor, "walking workspaces", *calls_, walk_some(all)) &&
-                --all->walking == 0) {
+            if (!core::spawn(executor, "walking workspaces", calls_, walk_some(all)) && --all->walking == 0) {
                 all->done.set();
             }
         }
@@ -150,7 +146,7 @@ private:
             at.relative = std::move(*relative);
         }
         auto answer = co_await bounded<result<T>>(
-            *calls_, nullptr, on_worker<T>(workers_, std::move(at), std::move(what)), until);
+            calls_, nullptr, on_worker<T>(workers_, std::move(at), std::move(what)), until);
         if (!answer) {
             co_return too_long();
         }
@@ -181,7 +177,7 @@ private:
     core::worker_pool& workers_;
     text_extractor& texts_;
     std::function<std::shared_ptr<const settings>()> policy_;
-    std::unique_ptr<core::gate> calls_ = std::make_unique<core::gate>();
+    core::gate calls_;
 };
 
 } // namespace

@@ -59,7 +59,7 @@ task<live_registry::ran<T>> live_registry::attempt(session_ptr one, std::shared_
             });
         };
         auto answer =
-            co_await bounded<result<T>>(*calls_, *box, what(**box, left), times.give_up, std::move(wake_by));
+            co_await bounded<result<T>>(calls_, *box, what(**box, left), times.give_up, std::move(wake_by));
         mine->wake_by({});
         // The close may have ended the sandbox before this one noticed the close.
         const bool ended_by_close =

@@ -104,7 +104,7 @@ task<live_registry::fate> live_registry::wait_turn(const command_queue::place& p
 
 /// For a command that has been given up: what it started shall not run on without anybody.
 void live_registry::stop_behind(const std::shared_ptr<sandbox>& box, const std::string& run_id) {
-    core::spawn(boost::asio::make_strand(on_.context.get_executor()), "stopping a command", *calls_,
+    core::spawn(boost::asio::make_strand(on_.context.get_executor()), "stopping a command", calls_,
                 stop_only(box, run_id));
 }
 
@@ -324,7 +324,7 @@ task<result<void>> live_registry::stop_run(std::string id, std::string run_id) {
     const auto until = std::chrono::steady_clock::now() + on_.waits.stop_run;
     while (box && box->alive()) {
         // Without a request of ours it may be one from before a restart of the service: the sandbox knows.
-        if (!co_await bounded<bool>(*calls_, box, stop_in(box, running ? running->id_inside() : run_id),
+        if (!co_await bounded<bool>(calls_, box, stop_in(box, running ? running->id_inside() : run_id),
                                     until) ||
             !running) {
             break;

@@ -92,7 +92,7 @@ task<live_registry::file_outcome<T>> live_registry::ask(file_call& call, std::sh
         auto kept =
             std::make_shared<std::pair<std::shared_ptr<sandbox>, std::shared_ptr<const void>>>(*box, held);
         auto answer =
-            co_await bounded<result<T>>(*calls_, kept, what(**box), call.give_up, std::move(wake_by));
+            co_await bounded<result<T>>(calls_, kept, what(**box), call.give_up, std::move(wake_by));
         mine->wake_by({});
         if (mine->closing()) {
             // Even when it was answered: by a sandbox that was being stopped.

@@ -292,9 +292,7 @@ private:
     core::gate requests_;
     core::gate lives_;
     core::gate flusher_;
-    /// Calls to sandboxes that may never answer. Not a member but a heap object, since a frozen sandbox can
-    /// keep its calls beyond the registry's own end.
-    std::unique_ptr<core::gate> calls_ = std::make_unique<core::gate>();
+    core::gate calls_; ///< to sandboxes that may never answer, even beyond the registry's own end
 
     boost::asio::strand<boost::asio::io_context::executor_type> flush_strand_;
     std::shared_ptr<core::event> flush_now_; ///< on flush_strand_

@@ -222,7 +222,7 @@ task<host_door> live_registry::ask_for_door(session_ptr one, std::shared_ptr<san
     what.work_dir = now.work_dir;
     what.may_write = is_ours(now.sandbox_uid) && is_ours(uid);
     const auto door =
-        co_await prove_door(on_.workers, *calls_, std::move(box), std::move(what), on_.waits.door);
+        co_await prove_door(on_.workers, calls_, std::move(box), std::move(what), on_.waits.door);
     if (door == host_door::shut) {
         core::log::info("session {}: its sandbox's work directory is not the host's, files/* are left to it",
                         one->record.id);
@@ -295,7 +295,7 @@ task<native_outcome> live_registry::through_host_door(session_ptr one, native_ca
         co_return too_long();
     }
     auto wake_by = [mine](std::function<void()> wake) { mine->wake_by(std::move(wake)); };
-    auto out = co_await bounded<native_outcome>(*calls_, held, on_worker(on_.workers, std::move(job)), until,
+    auto out = co_await bounded<native_outcome>(calls_, held, on_worker(on_.workers, std::move(job)), until,
                                                 std::move(wake_by));
     mine->wake_by({});
     if (!out) {

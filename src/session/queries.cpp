@@ -80,7 +80,7 @@ task<std::optional<usage_sample>> live_registry::sample(session_ptr one) {
         }
         box = one->box;
     }
-    auto answer = co_await bounded<result<usage_sample>>(*calls_, box, box->usage(),
+    auto answer = co_await bounded<result<usage_sample>>(calls_, box, box->usage(),
                                                          std::chrono::steady_clock::now() + on_.waits.usage);
     std::optional<usage_sample> sampled;
     if (answer && *answer) {
@@ -122,7 +122,7 @@ task<listing> live_registry::list(bool usage) {
         sampled->left = last - first;
         for (std::size_t i = first; i < last; ++i) {
             const auto strand = boost::asio::make_strand(on_.context.get_executor());
-            if (!core::spawn(strand, "a usage sample", *calls_, sample_into(everyone[i], sampled, i))) {
+            if (!core::spawn(strand, "a usage sample", calls_, sample_into(everyone[i], sampled, i))) {
                 sampled->one_less();
             }
         }

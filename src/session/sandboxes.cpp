@@ -122,12 +122,12 @@ task<bool> live_registry::stop_box(std::shared_ptr<sandbox> box, std::optional<s
     auto done = std::make_shared<core::shared_event>();
     if (box) {
         const auto strand = boost::asio::make_strand(on_.context.get_executor());
-        if (!core::spawn(strand, "stopping a sandbox", *calls_, run_stop(box, purge, done)) ||
+        if (!core::spawn(strand, "stopping a sandbox", calls_, run_stop(box, purge, done)) ||
             !co_await done->wait_for(on_.waits.stop)) {
             core::log::error("the sandbox in slot {} does not answer its stop: it is left in quarantine",
                              slot ? slot->slot : "?");
             ++quarantined_;
-            core::spawn(strand, "a sandbox in quarantine", *calls_,
+            core::spawn(strand, "a sandbox in quarantine", calls_,
                         outlast(purge ? slot : std::nullopt, done));
             co_return false;
         }

@@ -29,10 +29,7 @@ live_registry::live_registry(environment on)
       archive_(create_archive(on_.workers, texts_, [this] { return policy(); })) {}
 
 live_registry::~live_registry() {
-    if (calls_->inside() != 0) {
-        // A sandbox that never answered keeps its calls, and they their gate, until the program ends.
-        [[maybe_unused]] auto* const left = calls_.release();
-    }
+    calls_.abandon(); // a sandbox that never answers keeps its calls
 }
 
 void live_registry::restore_tombstones(const store::contents& kept) {
@@ -218,9 +215,9 @@ task<void> live_registry::shutdown(shutdown_mode mode, std::chrono::steady_clock
     flusher_.close();
     co_await flusher_.drained();
     co_await settle();
-    calls_->close();
+    calls_.close();
     // What is in quarantine has had its time.
-    co_await drained_until(*calls_, std::min(until, std::chrono::steady_clock::now() + on_.waits.stop));
+    co_await drained_until(calls_, std::min(until, std::chrono::steady_clock::now() + on_.waits.stop));
 }
 
 } // namespace sandboxd::session

@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <memory>
+
 using namespace sandboxd;
 
 namespace {
@@ -32,4 +34,17 @@ BOOST_AUTO_TEST_CASE(a_closed_gate_lets_nobody_in_and_waits_for_those_inside) {
     test::run(context, close_and_wait(gate, go, drained));
     BOOST_TEST(drained);
     BOOST_TEST(gate.inside() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_inside_an_abandoned_gate_outlasts_it) {
+    auto gate = std::make_unique<core::gate>();
+    auto pass = gate->enter();
+    BOOST_TEST(static_cast<bool>(pass));
+    gate->abandon();
+    BOOST_TEST(!gate->enter());
+    BOOST_TEST(gate->inside() == 1U);
+    gate.reset();
+    BOOST_TEST(static_cast<bool>(pass));
+    pass = {};
+    BOOST_TEST(!pass);
 }

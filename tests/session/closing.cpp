@@ -184,4 +184,15 @@ BOOST_AUTO_TEST_CASE(a_shutdown_keeps_or_closes) {
     BOOST_TEST(host->places().empty());
 }
 
+// The leak checker of the address sanitizer looks at what the call held.
+BOOST_AUTO_TEST_CASE(a_sandbox_that_never_answers_is_outlived_by_its_calls_alone) {
+    test::service service(host, store);
+    service.open("a");
+    host->place_of("a")->frozen = true;
+    service.start(service.sessions().exec("a", {"hang", std::nullopt}, nullptr));
+    service.until([this] { return host->commands == 1; });
+    service.shut(session::shutdown_mode::stop);
+    BOOST_TEST(host->places() == std::vector<std::string>{"a"}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
