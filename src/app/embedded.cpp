@@ -103,6 +103,9 @@ result<settings> settings_from_environment() {
     if (!loaded) {
         return loaded.error();
     }
+    for (const std::string& note : loaded->notes) {
+        core::log::warning("{}", note);
+    }
     return std::move(loaded->values);
 }
 

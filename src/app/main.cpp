@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
                 cli::complain(loaded.error().message);
                 return cli::exit_prepare_settings;
             }
-            return app::prepare(loaded->values);
+            return app::prepare(*loaded);
         }
         const auto* serve = std::get_if<cli::serve>(&asked);
         if (serve == nullptr) {
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
             cli::complain(loaded.error().message);
             return cli::exit_settings;
         }
-        return app::serve(loaded->values);
+        return app::serve(*loaded);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "sandboxd: a fault of ours: %s\n", e.what());
         return 70;

@@ -168,9 +168,13 @@ int tell(const result<outcome>& ended) {
 
 } // namespace
 
-int prepare(const settings& config) {
+int prepare(const config::loaded_settings& loaded) {
+    const settings& config = loaded.values;
     core::log::set_level(config.log_level);
     core::log::set_format(config.log_format);
+    for (const std::string& note : loaded.notes) {
+        core::log::warning("{}", note);
+    }
     ignore_broken_pipes();
     auto backend = choose_backend(config, store::state_directory::remembered_backend(config.state_dir));
     if (!backend) {

@@ -84,10 +84,14 @@ void bound_the_heap() {
 
 } // namespace
 
-int serve(const settings& config) {
+int serve(const config::loaded_settings& loaded) {
+    const settings& config = loaded.values;
     bound_the_heap();
     core::log::set_level(config.log_level);
     core::log::set_format(config.log_format);
+    for (const std::string& note : loaded.notes) {
+        core::log::warning("{}", note);
+    }
     ignore_broken_pipes();
     if (auto done = prepare_and_run(config); !done) {
         cli::complain(done.error().message);

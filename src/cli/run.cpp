@@ -21,6 +21,9 @@ int print_config(const options& with) {
         complain(loaded.error().message);
         return exit_settings;
     }
+    for (const std::string& note : loaded->notes) {
+        complain(note);
+    }
     return print(config_text(*loaded));
 }
 

@@ -5,6 +5,9 @@
 #include "config/table.hpp"
 #include "config/text.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace sandboxd::config {
 namespace {
 
@@ -84,6 +87,31 @@ result<void> take_flags(collector& into, const flags& given) {
     return take("backend", given.backend, "--backend");
 }
 
+/// Sentences about variables that look like settings and are none.
+std::vector<string> notes_on(const environment& variables) {
+    constexpr string_view prefix = "SANDBOXD_";
+    // Of the command line, the scripts and the tests.
+    constexpr std::array<string_view, 3> others{"SANDBOXD_URL", "SANDBOXD_QUICKSTART_DIR", "SANDBOXD_TEST_"};
+    std::vector<string> out;
+    for (auto at = variables.lower_bound(prefix); at != variables.end(); ++at) {
+        const string_view name = at->first;
+        if (!name.starts_with(prefix)) {
+            break;
+        }
+        const auto ours = [name](string_view one) {
+            return name == one || (one.ends_with('_') && name.starts_with(one));
+        };
+        const auto is_named = [name](const setting_info& one) { return variable_name(one.name) == name; };
+        if (std::ranges::any_of(table(), is_named) || std::ranges::any_of(others, ours)) {
+            continue;
+        }
+        const auto meant = nearest(name.substr(prefix.size()), setting_names());
+        out.push_back(in_quotes(name) + " is no setting and is ignored." +
+                      (meant ? " Did you mean " + variable_name(*meant) + "?" : ""));
+    }
+    return out;
+}
+
 } // namespace
 
 string_view name_of(source from) noexcept {
@@ -121,7 +149,7 @@ result<loaded_settings> load(const environment& variables, const std::optional<f
     if (auto done = check_together(whole, host); !done) {
         return done.error();
     }
-    return loaded_settings{std::move(whole.values), std::move(whole.sources)};
+    return loaded_settings{std::move(whole.values), std::move(whole.sources), notes_on(variables)};
 }
 
 } // namespace sandboxd::config

@@ -53,12 +53,13 @@ struct host_facts {
 struct loaded_settings {
     settings values;
     std::vector<source> sources;
+    std::vector<std::string> notes; ///< sentences for a person: what was given and means nothing
 };
 
 /// Builds the settings: defaults, then the file, then the environment, then flags; then what depends on
 /// several of them (contract 5.2, N2.1, design "Decided"). Variables named SANDBOXD_* that are no setting are
-/// ignored (contract 5.1). The first problem is the error: errc::invalid, one line that names the variable or
-/// the file's key and never holds a secret.
+/// ignored (contract 5.1), with a note. The first problem is the error: errc::invalid, one line that names
+/// the variable or the file's key and never holds a secret.
 [[nodiscard]] result<loaded_settings> load(const environment& variables, const std::optional<file_text>& file,
                                            const flags& command_line, const host_facts& host);
 

@@ -56,6 +56,29 @@ BOOST_AUTO_TEST_CASE(only_a_token_gives_every_default) {
     BOOST_TEST(got.state_dir == "/h/.local/state/sandboxd");
 }
 
+BOOST_AUTO_TEST_CASE(a_variable_that_is_no_setting_is_noted) {
+    const auto notes = [](const environment& variables) {
+        const auto loaded = load(variables, std::nullopt, {}, made_up_host());
+        BOOST_REQUIRE(loaded.has_value());
+        return loaded->notes;
+    };
+    const environment right{{"HOME", "/h"},
+                            {"SANDBOXD_TOKEN", "t"},
+                            {"SANDBOXD_MAX_SESSIONS", "3"},
+                            {"SANDBOXD_URL", "http://x"},
+                            {"SANDBOXD_QUICKSTART_DIR", "/q"},
+                            {"SANDBOXD_TEST_LONG", "1"},
+                            {"SANDBOX_TOKEN", "another program's"}};
+    BOOST_TEST(notes(right).empty());
+    auto wrong = right;
+    wrong.insert({{"SANDBOXD_MAX_SESIONS", "3"}, {"SANDBOXD_NOTHING_LIKE_IT", ""}, {"SANDBOXD_url", "x"}});
+    const std::vector<std::string> expected{
+        "'SANDBOXD_MAX_SESIONS' is no setting and is ignored. Did you mean SANDBOXD_MAX_SESSIONS?",
+        "'SANDBOXD_NOTHING_LIKE_IT' is no setting and is ignored.",
+        "'SANDBOXD_url' is no setting and is ignored."};
+    BOOST_TEST(notes(wrong) == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_or_empty_token_is_refused) {
     const std::string missing = message_of(load({{"HOME", "/h"}}, std::nullopt, {}, made_up_host()));
     BOOST_TEST(missing ==
