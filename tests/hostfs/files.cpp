@@ -6,9 +6,7 @@
 #include <boost/test/data/test_case.hpp>
 
 #include <atomic>
-#include <csignal>
 #include <set>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
@@ -328,34 +326,6 @@ BOOST_DATA_TEST_CASE(a_file_that_grows_past_the_limit_while_it_is_read, data::ma
     put(work("f"), "123456");
     BOOST_TEST(blocking::read_content(*found, 5, soon()).error().value() == EFBIG);
     BOOST_TEST(blocking::read_content(*found, 6, soon()).value() == "123456");
-}
-
-BOOST_DATA_TEST_CASE(a_full_disk_keeps_the_old_file, data::make(both_walks), how) {
-    const auto in = open(how);
-    put(work("f"), "old");
-    // A limit of the process stands in for a full disk: the write ends in the middle just the same.
-    struct rlimit_guard {
-        rlimit_guard() {
-            ::getrlimit(RLIMIT_FSIZE, &before);
-            rlimit small = before;
-            small.rlim_cur = 4096;
-            ::setrlimit(RLIMIT_FSIZE, &small);
-            old = std::signal(SIGXFSZ, SIG_IGN);
-        }
-        ~rlimit_guard() {
-            ::setrlimit(RLIMIT_FSIZE, &before);
-            std::signal(SIGXFSZ, old);
-        }
-        rlimit before{};
-        void (*old)(int) = nullptr;
-    };
-    {
-        const rlimit_guard full;
-        const auto written = blocking::write(in, path("/workspace/f"), std::string(10'000, 'x'), soon());
-        BOOST_TEST((!written && written.error().why == refusal::ask_sandbox));
-    }
-    BOOST_TEST(get(work("f")) == "old");
-    BOOST_TEST(std::distance(fs::directory_iterator(work()), fs::directory_iterator()) == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

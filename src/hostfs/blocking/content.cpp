@@ -18,31 +18,49 @@ constexpr std::size_t step_size = 1024 * 1024;
 constexpr std::size_t longest_name = 237;
 constexpr mode_t permission_bits = 0777;
 
-/// A temporary file, removed unless it took its place.
-class temporary {
+/// What is to take a file's place. It has no name before, where the file system can: nothing of it is left
+/// then when the service is killed while it is written.
+class successor {
 public:
-    temporary(int directory, const std::string& name)
-        : directory_(directory), name_("." + name + "." + core::random_hex(6) + ".tmp") {}
-    temporary(const temporary&) = delete;
-    temporary& operator=(const temporary&) = delete;
-    ~temporary() {
+    successor(int directory, const std::string& name)
+        : directory_(directory), name_(name), other_("." + name + "." + core::random_hex(6) + ".tmp") {}
+    successor(const successor&) = delete;
+    successor& operator=(const successor&) = delete;
+    ~successor() {
         if (there_) {
-            ::unlinkat(directory_, name_.c_str(), 0);
+            ::unlinkat(directory_, other_.c_str(), 0);
         }
     }
 
-    [[nodiscard]] os_result<core::unique_fd> create(mode_t mode) {
-        core::unique_fd file(
-            ::openat(directory_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-        if (!file) {
-            return os_code(errno);
+    [[nodiscard]] int file() const noexcept { return file_.get(); }
+
+    [[nodiscard]] error_code create(mode_t mode) {
+        if (::access("/proc/self/fd", X_OK) == 0) { // by way of which it gets its name
+            file_.reset(::openat(directory_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode));
+            if (file_ || (errno != EOPNOTSUPP && errno != EISDIR)) {
+                return file_ ? error_code() : os_code(errno);
+            }
         }
-        there_ = true;
-        return file;
+        file_.reset(
+            ::openat(directory_, other_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+        there_ = static_cast<bool>(file_);
+        return there_ ? error_code() : os_code(errno);
     }
 
-    [[nodiscard]] error_code rename_to(const std::string& name) {
-        if (::renameat(directory_, name_.c_str(), directory_, name.c_str()) != 0) {
+    [[nodiscard]] error_code take_place(bool of_another) {
+        if (!there_ && !of_another) {
+            const auto failed = link_as(name_);
+            if (failed != os_code(EEXIST)) {
+                return failed;
+            }
+        }
+        if (!there_) {
+            if (const auto failed = link_as(other_)) {
+                return failed;
+            }
+            there_ = true;
+        }
+        if (::renameat(directory_, other_.c_str(), directory_, name_.c_str()) != 0) {
             return os_code(errno);
         }
         there_ = false;
@@ -50,9 +68,17 @@ public:
     }
 
 private:
+    [[nodiscard]] error_code link_as(const std::string& name) const {
+        const std::string it = "/proc/self/fd/" + std::to_string(file());
+        const int done = ::linkat(AT_FDCWD, it.c_str(), directory_, name.c_str(), AT_SYMLINK_FOLLOW);
+        return done == 0 ? error_code() : os_code(errno);
+    }
+
     int directory_;
     std::string name_;
+    std::string other_; ///< while it stands beside the file
     bool there_ = false;
+    core::unique_fd file_;
 };
 
 /// The permission bits of the regular file `name`; nothing when there is none.
@@ -130,22 +156,22 @@ error_code replace_content(const node& directory, const std::string& name, std::
     if (name.size() > longest_name) {
         return os_code(ENAMETOOLONG);
     }
-    temporary fresh(there, name);
-    auto file = fresh.create(kept->value_or(0666));
-    if (!file) {
-        return file.error();
-    }
-    if (*kept && ::fchmod(file->get(), **kept) != 0) {
-        return os_code(errno);
-    }
-    if (const auto failed = write_all(file->get(), content, until)) {
+    successor fresh(there, name);
+    if (const auto failed = fresh.create(kept->value_or(0666))) {
         return failed;
     }
-    // Some file systems say only now that there was no room: the old content is still there.
-    if (::close(file->release()) != 0 && errno != EINTR) {
+    if (*kept && ::fchmod(fresh.file(), **kept) != 0) {
         return os_code(errno);
     }
-    return passed(until) ? os_code(ETIMEDOUT) : fresh.rename_to(name);
+    if (const auto failed = write_all(fresh.file(), content, until)) {
+        return failed;
+    }
+    // Some file systems say only at a close that there was no room: the old content is still there.
+    const int twin = ::fcntl(fresh.file(), F_DUPFD_CLOEXEC, 0);
+    if (twin < 0 || (::close(twin) != 0 && errno != EINTR)) {
+        return os_code(errno);
+    }
+    return passed(until) ? os_code(ETIMEDOUT) : fresh.take_place(kept->has_value());
 }
 
 } // namespace sandboxd::hostfs::blocking
