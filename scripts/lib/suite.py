@@ -152,7 +152,7 @@ class Suite:
             alike += ["text", "hard_b4", "hard_b5", "archive", "policy"]
         docker = [name for name in files if name.startswith("test_docker")] + named(["builds"])
         oci = [name for name in files if name not in docker and name not in waiting]
-        minutes = 180 if self.long else 30
+        minutes = 180 if self.long else 60
         return [self.lane("service", name, seconds, ["/usr/bin/python3", *PYTEST, f"--backend={backend}",
                                                      *[f"tests/service/{file}" for file in chosen],
                                                      *(["--long"] if self.long else [])], {}, minutes)
@@ -162,7 +162,7 @@ class Suite:
 
     def embedding(self):
         """a program outside the tree, compiled against an installed one (pytest)"""
-        return [self.lane("embedding", "embedding", 15, ["/usr/bin/python3", *PYTEST, "tests/embedding"], {}, 20)]
+        return [self.lane("embedding", "embedding", 15, ["/usr/bin/python3", *PYTEST, "tests/embedding"], {}, 40)]
 
     def arm64(self):
         """the programs for arm64, run in a virtual machine of that kind (with --long, or asked for)"""
@@ -177,7 +177,7 @@ class Suite:
         """the contract's lines over HTTP and through the published clients, and the reference's own tests (pytest)"""
         if not all(conformance.made(one) for one in conformance.ALL):
             return []  # which is a failure already
-        return [self.lane("conformance", name, seconds, command, env, 60 if self.long else 20)
+        return [self.lane("conformance", name, seconds, command, env, 60 if self.long else 40)
                 for name, seconds, command, env in conformance.lanes(self.long)]
 
     def environments(self):
@@ -205,7 +205,7 @@ class Suite:
                    TSAN_SYMBOLIZER_PATH="/usr/bin/llvm-symbolizer-19")
         for program in [p for p in self.programs("tsan") if p.name in names]:
             # ThreadSanitizer and high-entropy address layouts do not go together: no randomization.
-            outcome = run(["setarch", "-R", program], (60 if self.long else 5) * MINUTE, env=env)
+            outcome = run(["setarch", "-R", program], (60 if self.long else 20) * MINUTE, env=env)
             self.tally.check(f"stress {program.name}", outcome.status == 0, outcome.tail())
             say(f"  {program.name}: exit {outcome.status}, {outcome.seconds:.0f} s")
 
@@ -255,7 +255,7 @@ class Suite:
         report = self.reports / f"{program.name}.xml"
         outcome = run([program, "--report_level=short", "--report_format=XML", f"--report_sink={report}",
                        "--log_level=error", "--color_output=no", "--catch_system_errors=no"],
-                      (60 if self.long else 6) * MINUTE, env=env)
+                      (60 if self.long else 20) * MINUTE, env=env)
         counts = self.boost_counts(report)
         name = program.name
         say(f"  {name}: exit {outcome.status}, {outcome.seconds:.0f} s"
@@ -304,7 +304,7 @@ class Suite:
         return True
 
     def close(self, before):
-        for name, found in leftovers.compare(before, self.scratch, ROOT):
+        for name, found in leftovers.compare(before, self.scratch, ROOT, patience=60):
             self.tally.check(f"nothing left behind: {name}", not found, "\n".join(found))
         shutil.rmtree(self.scratch, ignore_errors=True)
         shutil.rmtree(self.reports, ignore_errors=True)

@@ -1,5 +1,6 @@
 """scripts/quickstart: the README's first command, its printed lines, its end."""
 
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -64,6 +65,19 @@ def test_a_second_run_finds_the_first_one_s_service_and_session(started):
     assert other.stderr.splitlines()[-2:] == [
         f"quickstart: already running (pid {(home / 'pid').read_text().split()[0]}, backend oci)",
         "quickstart: for the backend docker, end that one first: scripts/quickstart --stop"]
+
+
+def test_two_started_at_once_take_a_port_each(tmp_path):
+    homes = [tmp_path / name for name in ("one", "two")]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for done in pool.map(quickstart, homes):
+                assert done.returncode == 0, done.stderr
+                assert "uid=0" in done.stdout
+        assert len({(home / "url").read_text() for home in homes}) == 2
+    finally:
+        for home in homes:
+            quickstart(home, "--stop")
 
 
 def test_an_unknown_argument_and_an_unknown_backend_are_named(tmp_path):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 START = 90.0  # s until it answers; after a kill it waits for what its containerd still does
-STOP = 60.0
+STOP = 120.0
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -111,7 +111,7 @@ class Daemon(Engine):
                 [*self.prefix, "dockerd", "--containerd", self.short / "c.sock", "--data-root", self.directory / "data", "--exec-root", self.short / "exec", "-H", self.host,
                  "--pidfile", self.directory / "pid", "--config-file", self.directory / "daemon.json", *self.bridge, "--iptables=false", "--log-level", "warn",
                  *self.arguments],
-                env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START
         while time.monotonic() < deadline:
             assert self.process.poll() is None, f"dockerd ended with {self.process.returncode}:\n{self.tail()}"
@@ -121,6 +121,9 @@ class Daemon(Engine):
             except OSError:
                 time.sleep(0.05)
         raise AssertionError(f"dockerd does not answer after {START} s:\n{self.tail()}")
+
+    def environment(self):
+        return {"PATH": os.environ["PATH"], "TMPDIR": str(self.directory)}  # where stacks are written, should it come to that
 
     def _start_containerd(self):
         """A process of its own, as distributions run it: it and its containers outlive a killed dockerd."""
@@ -138,7 +141,7 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
   level = "warn"
 """)
         with open(self.log, "ab") as log:
-            self.containerd = subprocess.Popen([*self.prefix, "containerd", "--config", config], env={"PATH": os.environ["PATH"]},
+            self.containerd = subprocess.Popen([*self.prefix, "containerd", "--config", config], env=self.environment(),
                                                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START
         while not (self.short / "c.sock").exists():

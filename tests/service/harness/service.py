@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import leftovers  # noqa: E402
 
 START = 90.0  # s until /healthz answers
-STOP = 60.0   # s from TERM to the end
+STOP = 120.0  # s from TERM to the end
 
 
 _numbers = itertools.count()
@@ -117,7 +117,7 @@ class Service:
     def assert_nothing_left(self):
         # Its own directory is removed later; cgroups of other runs come and go.
         left = [f"{name}: {found}" for name, found in leftovers.compare(
-            self.before, self.directory, self.directory, patience=60, without=("temporary files", "cgroups")) if found]
+            self.before, self.directory, self.directory, patience=120, without=("temporary files", "cgroups")) if found]
         assert not left, "\n".join(left)
 
     def discard(self):
