@@ -24,11 +24,20 @@ bool has_other_root(std::string_view path) noexcept {
     return path.starts_with("//") && !path.starts_with("///");
 }
 
+/// The same, "." passed over: it names nothing.
+std::string_view take_name(std::string_view& rest) noexcept {
+    auto part = take_component(rest);
+    while (part == ".") {
+        part = take_component(rest);
+    }
+    return part;
+}
+
 /// What is left of `path` when the components of `top` have been taken off its front; nothing when it is
 /// neither `top` nor below it.
 std::optional<std::string_view> below(std::string_view path, std::string_view top) noexcept {
-    for (auto wanted = take_component(top); !wanted.empty(); wanted = take_component(top)) {
-        if (take_component(path) != wanted) {
+    for (auto wanted = take_name(top); !wanted.empty(); wanted = take_name(top)) {
+        if (take_name(path) != wanted) {
             return std::nullopt;
         }
     }
@@ -101,13 +110,11 @@ result<std::string> parse_archive(std::string_view given, std::string_view work_
         rest = below(given, work_dir).value_or(given);
     }
     std::string relative;
-    for (auto part = take_component(rest); !part.empty(); part = take_component(rest)) {
+    for (auto part = take_name(rest); !part.empty(); part = take_name(rest)) {
         if (part == "..") {
             return error{errc::invalid, "The path is outside the workspace: '" + std::string(given) + "'"};
         }
-        if (part != ".") {
-            append(relative, part);
-        }
+        append(relative, part);
     }
     return relative;
 }

@@ -78,6 +78,9 @@ BOOST_AUTO_TEST_CASE(an_archive_path_is_taken_below_the_workspace) {
     BOOST_TEST(archived(".") == "");
     BOOST_TEST(archived("/workspace") == "");
     BOOST_TEST(archived("/workspace/./src//app.py") == "src/app.py");
+    BOOST_TEST(archived("/./workspace/a") == "a");
+    BOOST_TEST(archived("/././/workspace/.") == "");
+    BOOST_TEST(archived("./workspace/a") == "workspace/a");
     BOOST_TEST(archived("src/app.py/") == "src/app.py");
     BOOST_TEST(archived("/etc/passwd") == "etc/passwd");
     BOOST_TEST(archived("/workspacex/a") == "workspacex/a");
