@@ -1,6 +1,7 @@
 """A service of the tests' own: a process, a state directory, a port."""
 
 import concurrent.futures
+import functools
 import itertools
 import os
 import secrets
@@ -26,10 +27,25 @@ STOP = 120.0  # s from TERM to the end
 _numbers = itertools.count()
 
 
+@functools.cache
+def _own_ports():
+    """The first of a hundred ports that no other process of tests uses: each holds a name of its own in the network's
+    namespace, which goes with it, while it lives."""
+    for number in (os.getpid() + turn for turn in range(120)):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0sandboxd-tests-ports-{number % 120}")
+        except OSError:
+            claim.close()
+            continue
+        return 20_000 + number % 120 * 100, claim
+    raise AssertionError("no hundred of ports is free")
+
+
 def free_port():
     """Below those that the kernel gives to connections: one of these might take the port of a service that is down for a
-    moment. Each process of tests counts through a hundred of its own."""
-    first = 20_000 + os.getpid() % 120 * 100
+    moment."""
+    first, _ = _own_ports()
     for _ in range(100):
         port = first + next(_numbers) % 100
         with socket.socket() as probe:
