@@ -70,7 +70,7 @@ class Embedder:
         request = urllib.request.Request(self.url + path, data, {"X-Sandbox-Token": token,
                                                                  "Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=90) as answer:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as refused:
             return refused.code, json.loads(refused.read())
@@ -78,7 +78,7 @@ class Embedder:
     def end(self):
         self.process.stdin.close()
         self.process.stdout.close()
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=120)
 
 
 @pytest.mark.parametrize("way", [with_cmake, with_pkg_config])
@@ -106,7 +106,7 @@ def test_a_program_brings_sandboxes_of_its_own(installed, tmp_path, way):
 def test_settings_that_are_missing_are_named(installed, tmp_path):
     with_pkg_config(installed, tmp_path)
     done = subprocess.run([tmp_path / "embedder", tmp_path / "state"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=30)
+                          stderr=subprocess.PIPE, text=True, timeout=90)
     assert (done.returncode, done.stdout, done.stderr) == (
         1, "", "invalid: token: must not be empty: clients are told apart by it\n")
     assert not (tmp_path / "state").exists()

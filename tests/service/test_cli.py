@@ -111,8 +111,12 @@ def test_exec_passes_everything_on(cli, session):
 
 
 def test_exec_says_why_it_could_not(cli, session):
-    status, out, err = cli("exec", "--timeout", "0.5", session, "sh", "-c", "echo partial; sleep 30")
-    assert (status, out) == (124, b"partial\n") and "time limit of 0.5 s" in err
+    for limit in ("0.5", "5.5", "20.5"):  # a busy machine may not let it come so far within the first
+        status, out, err = cli("exec", "--timeout", limit, session, "sh", "-c", "echo partial; sleep 30")
+        assert status == 124 and f"time limit of {limit} s" in err
+        if out:
+            break
+    assert out == b"partial\n"
     status, _, err = cli("exec", session, "head", "-c", "11000000", "/dev/zero")
     assert status == 125 and "10485760 bytes" in err
     status, _, err = cli("exec", "never-opened", "true")
@@ -279,7 +283,7 @@ def test_events(cli, session):
     assert (second["seq"], second["ok"]) == (2, False)
     assert cli.ok("events", "--after", "2", session) == ""
     cli.ok("rm", "--purge", session)
-    out, err = follower.communicate(timeout=20)
+    out, err = follower.communicate(timeout=60)
     assert (follower.returncode, out, err) == (0, "", "")
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.client import marker
 from harness.host import host_processes
 from harness.relay import Relay
-from harness.wait import until
+from harness.wait import come_so_far, until
 
 pytestmark = pytest.mark.only("docker")
 
@@ -163,7 +163,7 @@ def test_exec_and_run_on_both(either):
         assert (result["output"], result["exit_code"]) == ("out\nerr\n", 3)
         ran = session.run(["sh", "-c", "echo out; echo err >&2; exit 4"])
         assert (ran["stdout"], ran["stderr"], ran["exit_code"]) == ("out\n", "err\n", 4)
-        late = session.exec("echo first; sleep 60", timeout=1)
+        late = come_so_far(lambda timeout: session.exec("echo first; sleep 60", timeout=timeout), lambda answer: answer["output"])
         assert (late["output"], late["exit_code"], late["timed_out"]) == ("first\n", 124, True)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.client import marker, run_id
 from harness.host import host_processes
-from harness.wait import Stopwatch, until
+from harness.wait import Stopwatch, come_so_far, until
 
 ADDED = {"signal", "timed_out", "oom_killed", "duration_ms", "output_dropped_bytes"}
 
@@ -20,7 +20,7 @@ def test_1_5_4_exec_answers_output_code_and_truncated(shared):
     assert (result["output"], result["exit_code"], result["truncated"]) == ("out\nerr\n", 3, False)
     assert (result["signal"], result["timed_out"], result["oom_killed"]) == (None, False, False)
     assert result["output_dropped_bytes"] == 0
-    assert 0 <= result["duration_ms"] < 5000
+    assert 0 <= result["duration_ms"] < 60_000
 
 
 def test_1_5_4_no_output_is_an_empty_string(shared):
@@ -28,7 +28,7 @@ def test_1_5_4_no_output_is_an_empty_string(shared):
 
 
 def test_1_5_4_the_duration_is_that_of_the_command(shared):
-    assert 300 <= shared.exec("sleep 0.3")["duration_ms"] < 2000
+    assert 300 <= shared.exec("sleep 0.3")["duration_ms"] < 60_000
 
 
 def test_n19_16_both_streams_are_in_the_order_written(shared):
@@ -66,7 +66,8 @@ def test_3_2_2_the_cut_counts_bytes_and_decodes_with_replacement(shared):
 
 def test_3_2_2_a_timeout_is_124_with_the_output_so_far(shared):
     watch = Stopwatch()
-    result = shared.exec("echo before; sleep 60; echo after", timeout=1)
+    result = come_so_far(lambda timeout: shared.exec("echo before; sleep 60; echo after", timeout=timeout),
+                         lambda answer: answer["output"])
     assert (result["output"], result["exit_code"], result["timed_out"]) == ("before\n", 124, True)
     assert 1 <= watch.seconds < 50
 
@@ -81,26 +82,28 @@ def test_3_2_2_zero_passes_validation(shared):
 
 
 def test_3_2_1_a_timeout_above_the_ceiling_is_the_ceiling(services):
-    service = services(execute_timeout=2)
+    service = services(execute_timeout=4)
     with service.open() as session:
         for timeout in (60, None):
             watch = Stopwatch()
             result = session.exec("echo so far; sleep 80", timeout=timeout)
             assert (result["output"], result["exit_code"], result["timed_out"]) == ("so far\n", 124, True)
-            assert 2 <= watch.seconds < 60
+            assert 4 <= watch.seconds < 60
 
 
 def test_decided_7_within_the_ceiling_it_is_200_even_for_a_command_that_ignores_term(services):
-    service = services(execute_timeout=3)
+    service = services(execute_timeout=5)
     with service.open() as session:
-        result = session.exec("trap '' TERM HUP INT; echo stubborn; while :; do sleep 1; done", timeout=1)
+        result = come_so_far(
+            lambda timeout: session.exec("trap '' TERM HUP INT; echo stubborn; while :; do sleep 1; done", timeout=timeout),
+            lambda answer: answer["output"], deadlines=(1, 4))
         assert (result["output"], result["exit_code"]) == ("stubborn\n", 124)
 
 
 def test_decided_7_504_comes_3_s_after_the_ceiling_for_what_cannot_be_cancelled(services):
     """A frozen sandbox answers nothing, not even a stop."""
     from harness.host import frozen
-    service = services(execute_timeout=2)
+    service = services(execute_timeout=5)
     mark = marker()
     with service.open() as session:
         session.sh(f"sleep {mark} >/dev/null 2>&1 &")
@@ -110,7 +113,7 @@ def test_decided_7_504_comes_3_s_after_the_ceiling_for_what_cannot_be_cancelled(
             answer = session.request("POST", "/exec", {"command": "true"})
             assert answer.status == 504, answer
             assert "service ceiling" in answer.detail
-            assert 4.5 <= watch.seconds < 60
+            assert 7.5 <= watch.seconds < 60
         # The event was written although the operation failed (2.11).
         last = until(lambda: session.events()["events"], what="the event")[-1]
         assert (last["op"], last["ok"], last["detail"]) == ("exec", False, "")
@@ -165,18 +168,19 @@ def test_nothing_of_the_service_is_in_the_environment(service, shared):
 
 def test_concurrent_commands_of_a_session_run_side_by_side(shared):
     results = []
+    meeting = f"/tmp/{marker()}"
+    shared.sh(f"mkdir {meeting}")
 
-    def one():
-        results.append(shared.exec("sleep 1; echo done"))
+    def one(number):  # each waits for the others
+        results.append(shared.exec(f"touch {meeting}/{number}; until [ $(ls {meeting} | wc -l) -eq 10 ]; do sleep 0.1; done; "
+                                   "echo done", timeout=60))
 
-    watch = Stopwatch()
-    threads = [threading.Thread(target=one) for _ in range(10)]
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert [result["output"] for result in results] == ["done\n"] * 10
-    assert watch.seconds < 5
 
 
 def test_max_running_commands_queues_the_rest_and_a_deadline_counts_the_queue(services):

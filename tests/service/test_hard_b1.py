@@ -101,7 +101,7 @@ def test_b1_17_more_hung_commands_than_workers(services):
     service = services(max_workers=4)
     with service.open() as session:
         marks = [marker() for _ in range(5)]
-        threads = [threading.Thread(target=session.exec, args=(f"sleep {mark}", 10)) for mark in marks]
+        threads = [threading.Thread(target=session.exec, args=(f"sleep {mark}", 20)) for mark in marks]
         for thread in threads:
             thread.start()
         until(lambda: all(host_processes(mark) for mark in marks), what="all of them")
@@ -114,7 +114,7 @@ def test_b1_17_more_hung_commands_than_workers(services):
 
 @pytest.mark.row("B1-18", "B8-10")
 def test_b1_18_a_running_command_blocks_nothing(service, session):
-    thread = threading.Thread(target=session.exec, args=("sleep 2",))
+    thread = threading.Thread(target=session.exec, args=("sleep 8",))
     thread.start()
     slowest = 0.0
     with Connection(service.port) as connection:
@@ -122,7 +122,7 @@ def test_b1_18_a_running_command_blocks_nothing(service, session):
             watch = Stopwatch()
             assert connection.request("GET", "/healthz").status == 200
             slowest = max(slowest, watch.seconds)
-    assert slowest < 1
+    assert slowest < 6  # else it waited for it
     thread.join()
 
 

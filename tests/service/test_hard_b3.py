@@ -105,9 +105,9 @@ def test_b3_13_a_busy_command_stops_in_time(session):
 
 @pytest.mark.row("B3-14")
 def test_b3_14_the_commands_own_deadline_wins_over_the_services(services):
-    service = services(execute_timeout=2)
+    service = services(execute_timeout=4)
     with service.open() as session:
-        for timeout in (2, 2.0, None):
+        for timeout in (4, 4.0, None):
             result = session.exec("echo mine; sleep 60", timeout=timeout)
             assert (result["output"], result["exit_code"], result["timed_out"]) == ("mine\n", 124, True)
 
@@ -117,7 +117,7 @@ def test_b3_16_commands_count_against_the_limit_of_processes(services):
     service = services(pids_limit=20)
     with service.open() as session:
         marks = [marker() for _ in range(4)]
-        threads = [threading.Thread(target=session.exec, args=(f"sleep {mark}", 4)) for mark in marks]
+        threads = [threading.Thread(target=session.exec, args=(f"sleep {mark}", 12)) for mark in marks]
         for thread in threads:
             thread.start()
         until(lambda: all(host_processes(mark) for mark in marks), what="all of them")

@@ -34,7 +34,7 @@ def test_b4_05_files_without_a_shell_or_any_tool(service):
 @pytest.mark.parametrize("command", ["cat", "grep x", "read a; echo $?", "sort", "sh"])
 def test_b4_09_input_is_at_its_end(shared, command):
     result = shared.exec(command, timeout=10)
-    assert not result["timed_out"] and result["duration_ms"] < 5000
+    assert not result["timed_out"] and result["duration_ms"] < 9_000
 
 
 @pytest.mark.row("B4-10")

@@ -177,7 +177,7 @@ def test_a_restart_finds_sleepers_asleep(services, tmp_path_factory):
 
 def test_2_13_idle_sessions_are_closed_and_busy_ones_are_not(services, tmp_path_factory):
     root = tmp_path_factory.mktemp("ws")
-    service = services(idle_timeout=2, cleanup_interval=1, workspace_root=root, default_runtime="box")
+    service = services(idle_timeout=6, cleanup_interval=1, workspace_root=root, default_runtime="box")
     idle = service.open()
     busy = service.open()
     idle.sh("echo kept > file")
@@ -197,7 +197,7 @@ def test_2_13_idle_sessions_are_closed_and_busy_ones_are_not(services, tmp_path_
 
 
 def test_2_13_forgotten_sleepers_are_closed(services, tmp_path_factory):
-    service = services(idle_timeout=6, cleanup_interval=1, max_sessions=1, evict_idle_after=0,
+    service = services(idle_timeout=12, cleanup_interval=1, max_sessions=1, evict_idle_after=0,
                        workspace_root=tmp_path_factory.mktemp("ws"), default_runtime="box")
     sleeper = service.open()
     service.open()

@@ -174,7 +174,7 @@ def test_decided_21_it_counts_against_the_ceiling_until_it_ends(services):
     service = services(on_shutdown="keep", max_running_commands=1)
     mark = marker()
     session = service.open()
-    body = {"argv": ["sleep", mark], "run_id": run_id(), "timeout_seconds": 15}
+    body = {"argv": ["sleep", mark], "run_id": run_id(), "timeout_seconds": 25}
     thread = threading.Thread(target=quietly, args=(session, body))
     thread.start()
     until(lambda: host_processes(mark), what="the run")
@@ -184,7 +184,7 @@ def test_decided_21_it_counts_against_the_ceiling_until_it_ends(services):
     assert host_processes(mark), "it has ended before it could be counted"
     result = session.exec("touch /workspace/never", timeout=1)
     assert (result["timed_out"], result["output"]) == (True, "")
-    assert session.exec("test -e /workspace/never", timeout=60)["exit_code"] == 1
+    assert session.exec("test -e /workspace/never", timeout=90)["exit_code"] == 1
     assert host_processes(mark) == []
     session.close()
 
@@ -193,7 +193,7 @@ def test_decided_4_its_deadline_holds_without_the_service(lasting):
     mark = marker()
     session = lasting.open()
     thread = threading.Thread(target=quietly,
-                              args=(session, {"argv": ["sleep", mark], "run_id": run_id(), "timeout_seconds": 3}))
+                              args=(session, {"argv": ["sleep", mark], "run_id": run_id(), "timeout_seconds": 8}))
     thread.start()
     until(lambda: host_processes(mark), what="the run")
     lasting.kill()

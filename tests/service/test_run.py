@@ -10,7 +10,7 @@ import pytest
 
 from harness.client import marker, run_id
 from harness.host import frozen, host_processes, sandbox_init
-from harness.wait import Stopwatch, until
+from harness.wait import Stopwatch, come_so_far, until
 
 FIELDS = {"stdout", "stderr", "exit_code", "timed_out", "output_limited", "output_limit"}
 ADDED = {"signal", "oom_killed", "duration_ms", "output_dropped_bytes"}
@@ -71,8 +71,8 @@ def test_3_12_1_each_stream_is_decoded_with_replacement(shared):
 def test_3_12_2_at_the_deadline_the_whole_tree_is_stopped(shared):
     one, two, three = marker(), marker(), marker()
     watch = Stopwatch()
-    result = shared.run(["sh", "-c", f"echo so far; sleep {one} & setsid sleep {two} & (setsid sh -c 'sleep {three}' &); "
-                                     "echo e >&2; wait; sleep 60"], timeout=1)
+    script = f"echo so far; sleep {one} & setsid sleep {two} & (setsid sh -c 'sleep {three}' &); echo e >&2; wait; sleep 60"
+    result = come_so_far(lambda timeout: shared.run(["sh", "-c", script], timeout=timeout), lambda answer: answer["stderr"])
     assert (result["stdout"], result["stderr"]) == ("so far\n", "e\n")
     assert (result["timed_out"], result["exit_code"], result["output_limited"]) == (True, None, False)
     assert 1 <= watch.seconds < 50
@@ -92,8 +92,9 @@ def test_3_12_2_the_deadline_may_be_a_fraction_and_is_bounded_by_the_ceiling(ser
 
 
 def test_3_12_2_at_most_64_kib_of_each_stream_then(shared):
-    result = shared.run(["sh", "-c", "head -c 200000 /dev/zero | tr '\\0' o; head -c 200000 /dev/zero | tr '\\0' e >&2; "
-                                     "sleep 60"], timeout=1.5)
+    script = "head -c 200000 /dev/zero | tr '\\0' o; head -c 200000 /dev/zero | tr '\\0' e >&2; sleep 60"
+    result = come_so_far(lambda timeout: shared.run(["sh", "-c", script], timeout=timeout),
+                         lambda answer: len(answer["stderr"]) >= KEPT)
     assert result["timed_out"] is True
     assert (result["stdout"], result["stderr"]) == ("o" * KEPT, "e" * KEPT)
 
@@ -263,12 +264,15 @@ def test_n16_22_a_run_id_of_an_ended_run_is_free_again_and_can_be_stopped(shared
 
 
 def test_3_12_8_a_client_that_leaves_does_not_stop_the_command(service, session):
-    body = json.dumps({"argv": ["sh", "-c", "sleep 1.5; echo made >/tmp/left"], "run_id": run_id()})
+    script = "echo begun >/tmp/begun; while [ ! -e /tmp/go ]; do sleep 0.1; done; echo made >/tmp/left"
+    body = json.dumps({"argv": ["sh", "-c", script], "run_id": run_id()})
     with service.raw() as raw:
         raw.send(f"POST /sessions/{session.id}/run HTTP/1.1\r\nHost: x\r\nX-Sandbox-Token: {session.token}\r\n"
                  f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
-        time.sleep(0.5)
+        until(lambda: session.exec("cat /tmp/begun")["output"] == "begun\n", what="the start of the command")
         raw.reset()
+    time.sleep(0.5)  # for the service to notice
+    session.sh("touch /tmp/go")
     until(lambda: session.exec("cat /tmp/left")["output"] == "made\n", what="the file of the command")
 
 

@@ -7,12 +7,11 @@ import hashlib
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from harness.client import marker, run_id
-from harness.wait import until
+from harness.wait import come_so_far, until
 from test_files_model import Model, tree_of
 
 RUNTIMES = {"oci": ["runc", "crun", "runsc"], "docker": ["runsc"]}
@@ -109,7 +108,7 @@ def test_a_timeout_ends_the_whole_tree(session):
     mark = marker()
     daemon = f"(setsid sh -c 'trap \"\" TERM; sleep {mark}; sleep {mark}' &)"  # deaf, orphaned, in a session of its own
     script = f"setsid sleep {mark} & (sleep {mark} &) ; {daemon}; trap '' TERM; echo begun; while :; do sleep {mark}; done"
-    result = session.exec(script, timeout=1, deadline=60)
+    result = come_so_far(lambda timeout: session.exec(script, timeout=timeout, deadline=60), lambda answer: answer["output"])
     assert (result["exit_code"], result["timed_out"]) == (124, True)
     assert result["output"].startswith("begun\n")
     assert session.running(mark) == []
@@ -231,10 +230,12 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions, bac
     for name in names:
         session = sessions(name)
         session.sh(f"echo kept >/etc/kept; sleep {marks[name]} >/dev/null 2>&1 &")
-        body = {"argv": ["sh", "-c", "sleep 10; echo done >/workspace/done"], "run_id": ids[name]}
+        script = "echo begun >/workspace/begun; while [ ! -e /workspace/go ]; do sleep 0.1; done; echo done >/workspace/done"
+        body = {"argv": ["sh", "-c", script], "run_id": ids[name]}
         threads.append(threading.Thread(target=quietly, args=(session, body)))
         threads[-1].start()
-    time.sleep(1)
+    for name in names:
+        until(lambda: sessions(name).exec("cat /workspace/begun")["output"] == "begun\n", what=f"{name}: its start")
     service.kill()
     for thread in threads:
         thread.join(60)
@@ -247,6 +248,7 @@ def test_a_restarted_service_finds_commands_and_processes(service, sessions, bac
         assert len(session.running(marks[name])) == 1
     for name in names:
         session = sessions(name)
+        session.sh("touch /workspace/go")
         until(lambda: session.exec("cat /workspace/done")["output"] == "done\n", what=f"{name}: its end")
     # And once more, at rest.
     assert service.terminate() == 0

@@ -122,7 +122,7 @@ def test_1_4_3_open_answers_200_with_the_session_and_its_token(service):
             "host", "team.7", True, "running", None)
         assert before - 1 <= info["created_at"] <= time.time() + 1
         assert before - 1 <= info["last_activity"] <= time.time() + 1
-        assert 0 <= info["idle_seconds"] < 5
+        assert 0 <= info["idle_seconds"] < 60
     finally:
         service.request("DELETE", f"/sessions/{created['session']['session_id']}")
 

@@ -61,7 +61,7 @@ def tmp_path_factory_of_ours():
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_both_versions_are_served(secure, version):
     context = secure.context(minimum_version=version, maximum_version=version)
-    connection = HTTPSConnection("localhost", secure.port, timeout=10, context=context)
+    connection = HTTPSConnection("localhost", secure.port, timeout=60, context=context)
     for _ in range(3):
         connection.request("GET", "/healthz")
         response = connection.getresponse()
@@ -74,19 +74,19 @@ def test_older_versions_are_refused(secure):
     context.minimum_version = ssl.TLSVersion.TLSv1
     context.maximum_version = ssl.TLSVersion.TLSv1_1
     context.set_ciphers("ALL:@SECLEVEL=0")
-    with socket.create_connection(("127.0.0.1", secure.port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", secure.port), timeout=60) as plain:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             context.wrap_socket(plain, server_hostname="localhost")
 
 
 def test_plain_http_and_silence_do_it_no_harm(secure):
-    silent = socket.create_connection(("127.0.0.1", secure.port), timeout=30)
-    with socket.create_connection(("127.0.0.1", secure.port), timeout=10) as plain:
+    silent = socket.create_connection(("127.0.0.1", secure.port), timeout=60)
+    with socket.create_connection(("127.0.0.1", secure.port), timeout=60) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b"200" not in plain.recv(4096)[:20]
     assert secure.request("GET", "/policy").status == 200
     # The handshake has a deadline like the header.
-    silent.settimeout(25)
+    silent.settimeout(60)
     assert silent.recv(1) == b""
     silent.close()
 

@@ -303,9 +303,9 @@ def test_n_087_an_open_in_progress_is_counted_by_the_eviction(evicting):
 
 
 def test_n_088_a_long_command_is_not_reaped(start):
-    service = start(idle_timeout=1, cleanup_interval=1)
+    service = start(idle_timeout=4, cleanup_interval=1)
     session = service.open(session_id="working")
-    assert session.run(["sh", "-c", "sleep 4; echo done"])["stdout"] == "done\n"
+    assert session.run(["sh", "-c", "sleep 8; echo done"])["stdout"] == "done\n"
     until(lambda: statuses(service) == {}, what="reaping")
 
 

@@ -267,7 +267,7 @@ NINE = {
 @pytest.fixture(scope="module")
 def past_the_ceiling(services):
     """The nine answers of a sandbox that has stopped answering, all asked at once."""
-    session = services(execute_timeout=1).open()
+    session = services(execute_timeout=3).open()
     with host.frozen(sandbox_pid(session)), concurrent.futures.ThreadPoolExecutor(len(NINE)) as pool:
         asked = {op: pool.submit(session.request, "POST", f"/{op}", body) for op, body in NINE.items()}
         return {op: answer.result() for op, answer in asked.items()}

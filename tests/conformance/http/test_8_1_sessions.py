@@ -186,7 +186,7 @@ def test_8_1_097_a_reaped_session_disappears(start):
 
 
 def test_8_1_098_after_reaping_a_fresh_sandbox(start):
-    service = start(idle_timeout=1, cleanup_interval=1)
+    service = start(idle_timeout=6, cleanup_interval=1)
     session = service.open(session_id="idle")
     session.sh("touch /tmp/old")
     until(lambda: service.request("GET", "/healthz").json()["open_sessions"] == 0, what="reaping")

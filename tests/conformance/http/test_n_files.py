@@ -331,11 +331,11 @@ def test_n_050_asleep_all_seven_work(start, own_root):
 
 
 def test_n_051_files_alone_keep_a_session(start, own_root):
-    service = start(workspace_root=own_root, idle_timeout=2, cleanup_interval=1)
+    service = start(workspace_root=own_root, idle_timeout=6, cleanup_interval=1)
     session = service.open()
     asked = []
     with pytest.raises(AssertionError):
-        until(lambda: asked.append(ask(session, "stat", "/workspace").status), 5)
+        until(lambda: asked.append(ask(session, "stat", "/workspace").status), 10)
     assert set(asked) == {200}
 
 
