@@ -195,6 +195,14 @@ BOOST_DATA_TEST_CASE(a_name_that_is_not_utf_8_truncates_a_tree, data::make(both_
     BOOST_TEST(shown(blocking::ls(in, "", soon())) == "a=1 ");
 }
 
+BOOST_DATA_TEST_CASE(a_link_is_left_out_in_silence_whatever_its_name, data::make(both_walks), how) {
+    const auto in = open(how);
+    fs::create_symlink("a", work("\xff"));
+    put(work("a"), "x");
+    BOOST_TEST(shown(walk(in, "", 6, 10)) == "a=1 ");
+    BOOST_TEST(shown(blocking::ls(in, "", soon())) == "a=1 ");
+}
+
 BOOST_AUTO_TEST_CASE(late_is_a_timeout) {
     const auto in = open(walk_kind::kernel);
     const auto late = std::chrono::steady_clock::now();

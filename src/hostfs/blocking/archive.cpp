@@ -67,9 +67,11 @@ os_result<portion> read_portion(int directory, std::size_t most_names, time_limi
             sort_rows(out.rows);
             return out;
         }
-        if (!core::is_utf8((*next)->name)) {
+        // A link is left out whatever its name is, and that is nothing to tell.
+        auto row = row_of(directory, std::string((*next)->name));
+        if (row && !core::is_utf8(row->name)) {
             out.left_out = true;
-        } else if (auto row = row_of(directory, std::string((*next)->name))) {
+        } else if (row) {
             out.rows.push_back(std::move(*row));
         }
     }
