@@ -1,4 +1,5 @@
 #include "agent_client.hpp"
+#include "flag.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -94,12 +95,14 @@ BOOST_AUTO_TEST_CASE(an_end_is_kept_until_it_is_forgotten) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_sent_before_the_resume) {
+    const flag cut;
     {
         client host(agent);
-        host.begin(start::script("echo now; sleep 0.2; echo later"));
+        host.begin(start::script("echo now; " + cut.wait() + "; echo later"));
         BOOST_REQUIRE(host.pump([&] { return !host.at(1).out.empty(); }));
     }
     client host(agent);
+    cut.raise();
     BOOST_TEST(!host.pump([&] { return !host.at(1).out.empty() || host.at(1).ended; }, 400ms));
     BOOST_TEST(host.run(start({"echo", "x"})).out == "x\n");
     host.resume(1, 4);
@@ -109,7 +112,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_sent_before_the_resume) {
 BOOST_AUTO_TEST_CASE(a_command_without_a_channel_keeps_its_deadline) {
     {
         client host(agent);
-        host.begin(start::script("echo up; sleep 300").timeout(300));
+        host.begin(start::script("echo up; sleep 300").timeout(2000));
         BOOST_REQUIRE(host.pump([&] { return host.at(1).pid.has_value(); }));
     }
     BOOST_TEST(agent.wait_for_commands(0));

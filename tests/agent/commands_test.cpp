@@ -169,11 +169,18 @@ BOOST_AUTO_TEST_CASE(arguments_of_any_length_arrive_whole) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_start_is_not_held_while_its_command_runs) {
-    const std::string script =
-        "sleep 0.1; while read name kib unit; do [ $name = RssAnon: ] && echo $kib; done "
-        "</proc/$PPID/status #";
-    const auto small = std::stoi(shell(script).out);
-    const auto large = std::stoi(shell(script + std::string(66'000, 'x')).out);
+    const std::string script = "; while read name kib unit; do [ $name = RssAnon: ] && echo $kib; done "
+                               "</proc/$PPID/status #";
+    int small = 0;
+    int large = 0;
+    for (const std::string pause :
+         {"sleep 0.1", "sleep 1", "sleep 10"}) { // until the supervisor has had its turn
+        small = std::stoi(shell(pause + script).out);
+        large = std::stoi(shell(pause + script + std::string(66'000, 'x')).out);
+        if (large - small < 32) {
+            break;
+        }
+    }
     BOOST_TEST(large - small < 32, small << " KiB, then " << large);
 }
 

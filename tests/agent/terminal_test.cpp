@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(output_is_whole_every_time) {
 BOOST_AUTO_TEST_CASE(a_child_in_the_background_does_not_hold_the_end) {
     const auto end = host.run(terminal("setsid sleep 300 & echo hi"));
     BOOST_TEST(end.out == "hi\r\n");
-    BOOST_TEST(end.duration_us < 3'000'000U);
+    BOOST_TEST(end.duration_us < 60'000'000U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(silence_ends_and_interim_answers_start_it_anew) {
             return false;
         });
         BOOST_TEST(
-            has(start_fails(sandbox_at(service.url(), 100ms), fault::unreachable), "no answer came in time"));
+            has(start_fails(sandbox_at(service.url(), 2s), fault::unreachable), "no answer came in time"));
     }
     {
         fake_service service([](const fake_peer& peer, const seen_request&) {
@@ -156,17 +156,17 @@ BOOST_AUTO_TEST_CASE(silence_ends_and_interim_answers_start_it_anew) {
             peer.hang();
             return false;
         });
-        BOOST_TEST(has(start_fails(sandbox_at(service.url(), 100ms), fault::unreachable),
-                       "the answer stopped coming"));
+        BOOST_TEST(
+            has(start_fails(sandbox_at(service.url(), 2s), fault::unreachable), "the answer stopped coming"));
     }
     fake_service service([](const fake_peer& peer, const seen_request& request) {
         for (int i = 0; i < 8 && request.target == "/sessions"; ++i) {
-            peer.pause(250);
+            peer.pause(700);
             peer.send("HTTP/1.1 102 Processing\r\n\r\n");
         }
         return test::answer_like_a_service(peer, request);
     });
-    BOOST_TEST(sandbox_at(service.url(), 1500ms).start().has_value());
+    BOOST_TEST(sandbox_at(service.url(), 4s).start().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(tls_is_verified) {

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_being_opened_is_asked_for_again) {
 
 BOOST_AUTO_TEST_CASE(a_slow_open_is_told_once) {
     fake_service service([](const fake_peer& peer, const seen_request& request) {
-        peer.pause(request.target == "/sessions" ? 3400 : 0);
+        peer.pause(request.target == "/sessions" ? 6000 : 0);
         if (!test::answer_like_a_service(peer, request, all_native)) {
             peer.json(200, ran);
         }

@@ -18,7 +18,7 @@ namespace {
 constexpr core::io_thread_rules quick{.look = 2ms, .stay = 5ms, .busy = 0.6};
 
 void spin_until(const std::atomic<bool>& flag) {
-    const auto limit = std::chrono::steady_clock::now() + 30s;
+    const auto limit = std::chrono::steady_clock::now() + 180s;
     while (!flag && std::chrono::steady_clock::now() < limit) {
     }
 }

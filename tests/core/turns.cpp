@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(one_at_a_time_for_each_key) {
     }
     const auto settle = [&context] {
         context.restart();
-        context.run_for(std::chrono::milliseconds(20));
+        context.poll();
     };
     settle();
     using words = std::vector<std::string>;

@@ -42,7 +42,7 @@ BOOST_FIXTURE_TEST_CASE(a_pull_tells_its_progress, with_fake) {
         told += one.layer + "|" + one.status + "|" + std::to_string(one.current.value_or(0)) + "/" +
                 std::to_string(one.total.value_or(0)) + ";";
     };
-    BOOST_TEST(get(connect().pull("python:3", "", progress, 5s)).has_value());
+    BOOST_TEST(get(connect().pull("python:3", "", progress, 60s)).has_value());
     BOOST_TEST(told == "l1|Pulling|5/10;|Done|0/0;");
     const auto request = fake.seen("/images/create").at(0);
     BOOST_TEST(request.target == "/v1.41/images/create?fromImage=python&tag=3");
@@ -62,7 +62,7 @@ BOOST_FIXTURE_TEST_CASE(a_build_sends_its_dockerfile_and_tells_lines, with_fake)
     std::vector<std::string> told;
     docker::build_request what{"repo:tag", "FROM box\nRUN true", {{"HTTP_PROXY", "http://p:1/?a&b"}}};
     const auto each = [&](const std::string& line) { told.push_back(line); };
-    BOOST_TEST(get(connect().build(std::move(what), each, 5s)).has_value());
+    BOOST_TEST(get(connect().build(std::move(what), each, 60s)).has_value());
     const std::vector<std::string> expected{"Step 1/2 : FROM box", " ---> 01", "red", "two", "three"};
     BOOST_TEST(told == expected, boost::test_tools::per_element());
     const auto request = fake.seen("/build").at(0);
@@ -90,11 +90,11 @@ BOOST_FIXTURE_TEST_CASE(a_step_that_fails_fails_the_build_and_a_cut_build_too, w
     std::string told;
     const auto each = [&](const std::string& line) { told += line; };
     docker::build_request bad{"bad", "FROM box", {}};
-    const auto failed = get(connect().build(std::move(bad), each, 5s)).error();
+    const auto failed = get(connect().build(std::move(bad), each, 60s)).error();
     BOOST_TEST(failed.message == "cannot build bad: returned a non-zero code: 3");
     BOOST_TEST(told == "last words");
     docker::build_request cut{"cut", "FROM box", {}};
-    BOOST_TEST(code(get(connect().build(std::move(cut), {}, 5s)).error()) == code(errc::protocol));
+    BOOST_TEST(code(get(connect().build(std::move(cut), {}, 60s)).error()) == code(errc::protocol));
 }
 
 // hard-cases B6 09
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(a_late_failure_of_a_pull_is_a_failure, with_fake) {
                 "0\r\n\r\n");
         return true;
     });
-    const auto failed = get(connect().pull("a", "", {}, 5s)).error();
+    const auto failed = get(connect().pull("a", "", {}, 60s)).error();
     BOOST_TEST(failed.retryable);
     BOOST_TEST(code(failed) == code(errc::unavailable));
     BOOST_TEST(failed.message == "cannot pull a: toomanyrequests: slow down");
@@ -120,11 +120,11 @@ BOOST_FIXTURE_TEST_CASE(an_early_failure_and_a_cut_pull_too, with_fake) {
         return false;
     });
     auto& one = connect();
-    const auto limited = get(one.pull("limited", "", {}, 5s)).error();
+    const auto limited = get(one.pull("limited", "", {}, 60s)).error();
     BOOST_TEST(limited.retryable);
     BOOST_TEST(limited.status == 500);
-    BOOST_TEST(code(get(one.pull("cut", "", {}, 5s)).error()) == code(errc::protocol));
-    BOOST_TEST(code(get(one.pull("bad image", "", {}, 5s)).error()) == code(errc::invalid));
+    BOOST_TEST(code(get(one.pull("cut", "", {}, 60s)).error()) == code(errc::protocol));
+    BOOST_TEST(code(get(one.pull("bad image", "", {}, 60s)).error()) == code(errc::invalid));
 }
 
 BOOST_FIXTURE_TEST_CASE(credentials_are_sent_with_a_pull, with_fake) {
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(credentials_are_sent_with_a_pull, with_fake) {
         BOOST_TEST(path == "/d/config.json");
         return std::optional<std::string>(R"({"auths":{"ghcr.io":{"identitytoken":"t"}}})");
     };
-    BOOST_TEST(get(connect(options).pull("ghcr.io/a/b", "", {}, 5s)).has_value());
+    BOOST_TEST(get(connect(options).pull("ghcr.io/a/b", "", {}, 60s)).has_value());
     BOOST_TEST(fake.seen("/images/create").at(0).fields.at("x-registry-auth") ==
                "eyJpZGVudGl0eXRva2VuIjoidCIsInNlcnZlcmFkZHJlc3MiOiJnaGNyLmlvIn0=");
 }

@@ -59,9 +59,9 @@ fake_script ended_with(int code) {
 
 docker::exec_limits quick() {
     docker::exec_limits limits;
-    limits.total = 10s;
+    limits.total = 60s;
     limits.look = 20ms;
-    limits.after_end = 50ms;
+    limits.after_end = 1s; // the fake may be held up between two of its bytes
     return limits;
 }
 
@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(attach_is_a_duplex_stream, with_fake) {
     std::string errors;
     docker::attach_options options;
     options.stream = apart(errors);
-    auto opened = get(connect().attach(context.get_executor(), "c", options, 5s));
+    auto opened = get(connect().attach(context.get_executor(), "c", options, 60s));
     BOOST_TEST_REQUIRE(opened.has_value());
     BOOST_TEST(!opened->multiplexed);
     const auto all = get(say(*opened->stream, "world"));
@@ -125,19 +125,19 @@ BOOST_FIXTURE_TEST_CASE(an_upgrade_may_be_answered_with_200, with_fake) {
     auto& one = connect();
     docker::attach_options raw;
     raw.stream.tty = true;
-    auto plain = get(one.attach(context.get_executor(), "plain", raw, 5s));
+    auto plain = get(one.attach(context.get_executor(), "plain", raw, 60s));
     BOOST_TEST(!plain->multiplexed);
     BOOST_TEST(get(say(*plain->stream, "bytes")).text == "raw bytes");
     std::string errors;
     docker::attach_options options;
     options.stream = apart(errors);
-    auto chunked = get(one.attach(context.get_executor(), "chunked", options, 5s));
+    auto chunked = get(one.attach(context.get_executor(), "chunked", options, 60s));
     const auto through = get(listen(*chunked->stream));
     BOOST_TEST(through.text == "through a proxy");
     BOOST_TEST(through.end == asio::error::eof); // the last chunk, though the connection stays open
-    BOOST_TEST(code(get(one.attach(context.get_executor(), "sized", options, 5s)).error()) ==
+    BOOST_TEST(code(get(one.attach(context.get_executor(), "sized", options, 60s)).error()) ==
                code(errc::protocol));
-    auto cut = get(one.attach(context.get_executor(), "cut", options, 5s));
+    auto cut = get(one.attach(context.get_executor(), "cut", options, 60s));
     const auto partly = get(listen(*cut->stream));
     BOOST_TEST(partly.text == "seve");
     BOOST_TEST(partly.end == make_error_code(boost::system::errc::bad_message));
@@ -148,7 +148,7 @@ BOOST_FIXTURE_TEST_CASE(a_refused_attach_keeps_the_words, with_fake) {
         to.answer(409, R"({"message":"container c is paused"})");
         return true;
     });
-    const auto failed = get(connect().attach(context.get_executor(), "c", {}, 5s)).error();
+    const auto failed = get(connect().attach(context.get_executor(), "c", {}, 60s)).error();
     BOOST_TEST(failed.message == "cannot attach to the container: container c is paused");
     BOOST_TEST(failed.status == 409);
 }
@@ -162,11 +162,11 @@ BOOST_FIXTURE_TEST_CASE(hijacked_streams_are_capped, with_fake) {
     docker::engine_options options;
     options.client.hijacked = 2;
     auto& one = connect(options);
-    auto first = get(one.attach(context.get_executor(), "c", {}, 5s));
-    auto second = get(one.attach(context.get_executor(), "c", {}, 5s));
-    BOOST_TEST(code(get(one.attach(context.get_executor(), "c", {}, 5s)).error()) == code(errc::capacity));
+    auto first = get(one.attach(context.get_executor(), "c", {}, 60s));
+    auto second = get(one.attach(context.get_executor(), "c", {}, 60s));
+    BOOST_TEST(code(get(one.attach(context.get_executor(), "c", {}, 60s)).error()) == code(errc::capacity));
     first->stream.reset();
-    BOOST_TEST(get(one.attach(context.get_executor(), "c", {}, 5s)).has_value());
+    BOOST_TEST(get(one.attach(context.get_executor(), "c", {}, 60s)).has_value());
 }
 
 // hard-cases B1 15, B7 08
@@ -185,9 +185,8 @@ BOOST_FIXTURE_TEST_CASE(a_command_runs_and_its_connection_is_not_reused, with_fa
     for (int i = 0; i < 2; ++i) {
         // The fake keeps the connection; our half must end it. Read until the daemon says it is over.
         auto limits = quick();
-        limits.total = 60s;
         limits.look = 200ms;
-        limits.after_end = 2s; // the fake may be held up between two of its bytes
+        limits.after_end = 2s;
         const auto done = get(docker::run_exec(engine, "c", spec, limits));
         BOOST_TEST_REQUIRE(done.has_value());
         BOOST_TEST(done->out == "output");

@@ -17,6 +17,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>
+#include <functional>
 
 using namespace sandboxd;
 using namespace sandboxd::docker;
@@ -48,6 +49,13 @@ struct daemon_fixture {
     template <class T>
     T get(task<T> work) {
         return test::get(context, std::move(work), 60s);
+    }
+
+    void until(const std::function<bool()>& holds) {
+        for (int i = 0; i < 3'000 && !holds(); ++i) {
+            get(core::sleep_for(10ms));
+        }
+        BOOST_TEST_REQUIRE(holds());
     }
 
     container_spec spec() const {
@@ -210,11 +218,11 @@ BOOST_FIXTURE_TEST_CASE(a_containers_whole_life, daemon_fixture) {
     BOOST_TEST((get(docker->kill(made->id, "KILL", 30s)).value() == outcome::already));
     BOOST_TEST((get(docker->stop(made->id, 1s, 30s)).value() == outcome::already));
     BOOST_TEST(get(echo(*attached->stream, "gone")) == ""); // end-of-file
-    get(core::sleep_for(300ms));
+    until([this] { return !deaths.empty(); });
+    get(core::sleep_for(300ms)); // one death, told once
     BOOST_TEST(deaths == "137 " + mark + ";");
     stop.emit(asio::cancellation_type::terminal);
-    get(core::sleep_for(50ms));
-    BOOST_TEST(watched);
+    until([this] { return watched; });
 
     BOOST_TEST((get(docker->remove(made->id, false, 30s)).value() == outcome::done));
     BOOST_TEST((get(docker->remove(made->id, false, 30s)).value() == outcome::missing));

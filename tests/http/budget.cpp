@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_wait_for_memory_that_is_given_up_lets_others_pass) {
     line of(100, 60);
     auto signal = std::make_shared<asio::cancellation_signal>();
     of.come(keep_lease(of.budget, 80, 10s, of.order, "cancelled"), signal);
-    of.come(keep_lease(of.budget, 70, 5ms, of.order, "late"));
+    of.come(keep_lease(of.budget, 70, 2s, of.order, "late"));
     of.come(keep_lease(of.budget, 40, 10s, of.order, "small"));
     of.context.poll();
     BOOST_TEST(of.order.empty());

@@ -26,19 +26,23 @@ std::size_t answer::count(std::string_view name) const {
 }
 
 client::client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{60, 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     BOOST_REQUIRE_EQUAL(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    // Not before: with a limit, a connect that a frozen machine holds up ends with EINTR.
+    const timeval limit{60, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 bool client::try_send(std::string_view bytes) {
     while (!bytes.empty()) {
         const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
         if (sent <= 0) {
             return false;
         }
@@ -53,7 +57,10 @@ void client::send(std::string_view bytes) {
 
 bool client::fill() {
     std::array<char, 65536> piece{};
-    const auto got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
+    auto got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
+    while (got < 0 && errno == EINTR) {
+        got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
+    }
     if (got < 0) {
         BOOST_REQUIRE_MESSAGE(errno == ECONNRESET, "the server says nothing");
         reset_ = true;

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_what_runs_and_can_stop_it) {
     until([&] { return descendants() >= 1; });
     restart();
     BOOST_TEST(exec("echo new").value().output == "new\n");
-    auto again = test::exec_of("true", 10, 1s);
+    auto again = test::exec_of("true", 10, 20s);
     again.run_id = id;
     BOOST_TEST((test::get(context, box->exec(again)).error().code == errc::exists));
     test::run(context, box->stop_run(id));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_restarted_service_finds_what_runs_and_can_stop_it) {
 
 BOOST_AUTO_TEST_CASE(a_found_command_keeps_its_deadline) {
     auto& lost = unanswered.emplace_back();
-    start("sleep 55", lost, test::fresh_id(), 500ms);
+    start("sleep 55", lost, test::fresh_id(), 3s);
     until([&] { return descendants() >= 1; });
     restart();
     until([&] { return descendants() == 0; });

@@ -117,7 +117,7 @@ void agent_fixture::start(std::string command, std::optional<result<exec_result>
 }
 
 void agent_fixture::until(const std::function<bool()>& done) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(3);
     while (!done() && std::chrono::steady_clock::now() < limit) {
         context.restart();
         context.run_one_for(std::chrono::milliseconds(20));

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_death_is_told_once_and_ends_what_runs) {
     std::optional<result<exec_result>> running;
     core::spawn(context.get_executor(), "running", background, collect(box, "sleep 9", running));
     context.restart();
-    context.run_for(10ms);
+    context.poll();
     BOOST_TEST(builder->kill("s1"));
     BOOST_TEST(!builder->kill("s1"));
     context.restart();

@@ -73,7 +73,7 @@ std::size_t removals_after(std::vector<errc> refusals) {
     const auto steps = std::make_shared<images::build_steps>(what, images::progress_sink());
     auto build = build_image(std::move(with), std::move(what),
                              {"sha256-base", launcher::encode_image_config({})}, steps);
-    BOOST_TEST(!test::get(context, core::with_timeout(std::move(build), 10ms)).has_value());
+    BOOST_TEST(!test::get(context, core::with_timeout(std::move(build), 2s)).has_value());
     background.close();
     test::run(context, background.drained());
     BOOST_TEST(client->slot.starts_with(build_slot_prefix));

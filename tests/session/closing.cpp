@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_close_leaves_nothing_but_a_tombstone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_close_ends_what_is_pending_at_once) {
-    test::service service(host, store);
+    test::service service(host, store, test::test_settings(), test::short_patience());
     service.open("a");
     const auto run = service.start(
         service.sessions().run("a", {std::string(32, 'a'), {"hang"}, {}, std::nullopt}, nullptr));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_close_ends_what_is_pending_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_open_waits_for_the_close_of_its_id) {
-    test::service service(host, store);
+    test::service service(host, store, test::test_settings(), test::short_patience());
     const auto old = service.open("a");
     host->place_of("a")->frozen = true;
     const auto closing = service.start(service.sessions().close("a", false));
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_keeps_or_closes) {
     }
     BOOST_TEST(host->places().size() == 2U);
     {
-        test::service service(host, store);
+        test::service service(host, store, test::test_settings(), test::short_patience());
         BOOST_TEST(service.get(service.sessions().list(false)).sessions.size() == 2U);
         host->place_of("a")->frozen = true;
         const auto place = host->place_of("a");
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_keeps_or_closes) {
 
 // The leak checker of the address sanitizer looks at what the call held.
 BOOST_AUTO_TEST_CASE(a_sandbox_that_never_answers_is_outlived_by_its_calls_alone) {
-    test::service service(host, store);
+    test::service service(host, store, test::test_settings(), test::short_patience());
     service.open("a");
     host->place_of("a")->frozen = true;
     service.start(service.sessions().exec("a", {"hang", std::nullopt}, nullptr));

@@ -33,7 +33,9 @@ BOOST_AUTO_TEST_CASE(exec_shows_output_and_code) {
 }
 
 BOOST_AUTO_TEST_CASE(exec_timeouts_are_124_at_the_commands_own_deadline) {
-    test::service service(host, store);
+    auto config = test::test_settings();
+    config.execute_timeout = 2;
+    test::service service(host, store, config);
     service.open("a");
     for (const std::optional<std::int64_t> seconds :
          {std::optional<std::int64_t>(1), std::optional<std::int64_t>(0), std::optional<std::int64_t>(900)}) {
@@ -56,7 +58,7 @@ BOOST_AUTO_TEST_CASE(exec_timeouts_are_124_at_the_commands_own_deadline) {
 BOOST_AUTO_TEST_CASE(a_command_that_can_not_be_cancelled_ends_after_the_ceiling) {
     auto config = test::test_settings();
     config.execute_timeout = 1;
-    test::service service(host, store, config);
+    test::service service(host, store, config, test::short_patience());
     service.open("a");
     const auto place = host->place_of("a");
     place->frozen = true;
@@ -166,7 +168,7 @@ BOOST_AUTO_TEST_CASE(waiting_counts_against_the_deadline) {
     config.max_running_commands = 1;
     test::service service(host, store, config);
     service.open("a");
-    const auto first = service.start(service.sessions().exec("a", {"sleep 1500", std::nullopt}, nullptr));
+    const auto first = service.start(service.sessions().exec("a", {"held", std::nullopt}, nullptr));
     service.until([this] { return host->commands == 1; });
     const auto exec = service.start(service.sessions().exec("a", {"echo no", 1}, nullptr));
     const auto run = service.get(service.sessions().run("a", program('a', {"echo", "no"}, 0.1), nullptr));
@@ -177,6 +179,7 @@ BOOST_AUTO_TEST_CASE(waiting_counts_against_the_deadline) {
     BOOST_REQUIRE(shown.has_value());
     BOOST_TEST(shown->end.exit_code.value() == 124);
     BOOST_TEST(shown->output == "");
+    host->let_go = true;
     BOOST_TEST(service.ready(first)->end.exit_code.value() == 0);
     BOOST_TEST(host->commands == 1);
 }

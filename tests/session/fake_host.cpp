@@ -97,8 +97,8 @@ private:
         return place_->directory + std::string(path.substr(std::string_view("/workspace").size()));
     }
 
-    /// "exit N", "echo TEXT", "sleep MS", "signal N", "hang", "outlast" (prints, can't be stopped at its
-    /// deadline); anything else ends with 0.
+    /// "exit N", "echo TEXT", "sleep MS", "signal N", "held" (until let_go), "hang", "outlast" (prints, can't
+    /// be stopped at its deadline); anything else ends with 0.
     task<result<exit_status>> act(std::string run_id, std::string command, std::chrono::milliseconds limit,
                                   std::string& output) {
         if (host_.dead_on_arrival.exchange(false)) {
@@ -132,6 +132,9 @@ private:
             status.exit_code = verb == "exit" ? number : 0;
         }
         result<exit_status> how = status;
+        if (verb == "held") {
+            how = co_await wait_out(run_id, 1h, limit, &host_.let_go);
+        }
         if (verb == "sleep" || verb == "hang") {
             how = co_await wait_out(run_id, verb == "hang" ? 1h : std::chrono::milliseconds(number), limit);
         }
@@ -147,7 +150,8 @@ private:
     }
 
     task<result<exit_status>> wait_out(std::string run_id, std::chrono::milliseconds time,
-                                       std::chrono::milliseconds limit) {
+                                       std::chrono::milliseconds limit,
+                                       const std::atomic<bool>* let_go = nullptr) {
         const auto began = std::chrono::steady_clock::now();
         exit_status status;
         for (;;) {
@@ -165,7 +169,7 @@ private:
                     status.timed_out = true;
                     co_return status;
                 }
-                if (passed >= time) {
+                if (passed >= time || (let_go != nullptr && *let_go)) {
                     status.exit_code = 0;
                     co_return status;
                 }

@@ -43,6 +43,7 @@ public:
 
     // What tests do to it.
     std::atomic<bool> hold_builds{false}; ///< builds wait
+    std::atomic<bool> let_go{false};      ///< ends the commands "held"
     std::atomic<bool> fail_builds{false};
     std::atomic<bool> fail_prepare{false};
     std::atomic<bool> mute{false};            ///< adopt() tells nothing

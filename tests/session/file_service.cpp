@@ -14,14 +14,14 @@ file_service::file_service(settings config) : config_(std::move(config)) {
         return spec;
     };
     registry_ = session::create_registry({context(), config_, *store_, *host_, *clock_, workers_, authority_,
-                                          std::move(runtimes), test_policy_text(), short_patience()});
+                                          std::move(runtimes), test_policy_text(), long_patience()});
     BOOST_REQUIRE(get(registry_->start()).has_value());
     open("s");
 }
 
 file_service::~file_service() {
     test::run(context(), registry_->shutdown(session::shutdown_mode::stop, std::chrono::seconds(5)));
-    pass(std::chrono::seconds(10)); // operations that were given up end by themselves
+    drain(); // operations that were given up end by themselves
 }
 
 void file_service::open(const std::string& id) {

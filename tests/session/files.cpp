@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_dead_sandbox_is_healed_first) {
 BOOST_AUTO_TEST_CASE(dying_in_the_middle_is_an_answer) {
     file_service on;
     on.put("a", "x");
-    on.host().delay_files(50ms);
+    on.host().delay_files(2s);
     auto pending = on.start(on.files().read("s", {"a", 0, 1}));
     auto grep = on.start(on.files().grep("s", {"x", std::nullopt, std::nullopt, true}));
     on.until([&on] { return on.host().most_at_files() == 2; });
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(dying_in_the_middle_is_an_answer) {
 
 BOOST_AUTO_TEST_CASE(closing_ends_what_is_pending) {
     file_service on;
-    on.host().delay_files(500ms);
+    on.host().delay_files(3s);
     auto read = on.start(on.files().read("s", {"a", 0, 1}));
     auto first = on.start(on.files().write("s", "f", "1"));
     auto second = on.start(on.files().write("s", "f", "2")); // waits for the first
@@ -280,6 +280,7 @@ BOOST_AUTO_TEST_CASE(changes_of_one_path_are_one_after_the_other) {
     }
     BOOST_TEST(made == 1U); // the others found nothing left to replace
     BOOST_TEST(on.host().most_at_files() == 1U);
+    on.host().delay_files(2s);
     auto other = on.start(on.files().write("s", "g", "x"));
     auto same = on.start(on.files().write("s", "h", "x"));
     BOOST_TEST(!on.ready(other)->failure.has_value());

@@ -62,11 +62,12 @@ BOOST_AUTO_TEST_CASE(a_session_whose_files_would_be_lost_never_makes_way) {
 BOOST_AUTO_TEST_CASE(a_session_with_a_command_in_flight_never_makes_way) {
     test::service service(host, store, config(1));
     service.open("a");
-    const auto command = service.start(service.sessions().exec("a", {"sleep 200", std::nullopt}, nullptr));
+    const auto command = service.start(service.sessions().exec("a", {"held", std::nullopt}, nullptr));
     service.until([this] { return host->commands == 1; });
     service.clock().advance(60s);
     BOOST_TEST(failure(service.get(service.sessions().open(named("b")))) ==
                "capacity: Session limit of 1 reached: close one first");
+    host->let_go = true;
     BOOST_TEST(service.ready(command)->end.exit_code.value() == 0);
     service.clock().advance(60s);
     BOOST_TEST(failure(service.get(service.sessions().open(named("b")))) == "opened");

@@ -6,6 +6,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
@@ -44,9 +45,10 @@ public:
         until([&answer] { return answer->has_value(); });
         return std::move(**answer);
     }
-    /// Lets everything go on until the condition holds; fails the test after 30 s.
+    /// Lets everything go on until the condition holds; fails the test after three minutes,
+    /// which no busy machine takes.
     void until(const std::function<bool()>& holds) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(3);
         bool held = holds();
         while (!held && std::chrono::steady_clock::now() < end) {
             context_.restart();
@@ -55,10 +57,25 @@ public:
         }
         BOOST_REQUIRE(held);
     }
-    /// Lets it go on for a while.
+    /// Lets everything go on for so many turns of 1 ms. Turns, not the clock: a machine that stalls takes
+    /// none of them away, and what waits for no longer than that has had its turn too.
     void pass(std::chrono::milliseconds time) {
+        for (auto left = time.count(); left > 0; --left) {
+            boost::asio::steady_timer turn(context_, std::chrono::milliseconds(1));
+            bool over = false;
+            turn.async_wait([&over](const boost::system::error_code&) { over = true; });
+            context_.restart();
+            while (!over) {
+                context_.run_one();
+            }
+        }
         context_.restart();
-        context_.run_for(time);
+        context_.poll();
+    }
+    /// Lets it go on until nothing is left to do, for a minute at most.
+    void drain() {
+        context_.restart();
+        context_.run_for(std::chrono::minutes(1));
     }
 
 private:

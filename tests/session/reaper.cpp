@@ -57,10 +57,11 @@ BOOST_AUTO_TEST_CASE(a_clock_that_is_set_by_hours_reaps_nothing_and_keeps_nothin
 BOOST_AUTO_TEST_CASE(work_in_flight_is_never_reaped) { // N9.5, H.N.88
     test::service service(host, store, config());
     service.open("a");
-    const auto command = service.start(service.sessions().exec("a", {"sleep 150", std::nullopt}, nullptr));
+    const auto command = service.start(service.sessions().exec("a", {"held", std::nullopt}, nullptr));
     service.until([this] { return host->commands == 1; });
     service.later(500s);
     BOOST_TEST(service.state("a") == "running");
+    host->let_go = true;
     BOOST_TEST(service.ready(command)->end.exit_code.value() == 0);
     service.later(11s);
     service.until([&service] { return service.state("a") == "none"; });

@@ -121,7 +121,7 @@ task<void> client(session::registry& sessions, quick_host& host, int number, int
 }
 
 task<void> stop(session::registry& sessions) {
-    co_await sessions.shutdown(session::shutdown_mode::stop, 20s);
+    co_await sessions.shutdown(session::shutdown_mode::stop, 120s);
 }
 
 task<void> begin(session::registry& sessions, std::atomic<bool>& good) {

@@ -57,10 +57,10 @@ session::policy_text test_policy_text() {
 }
 
 service::service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
-                 settings config)
+                 settings config, session::patience waits)
     : config_(std::move(config)), host_(std::move(host)), store_(std::move(store)) {
     registry_ = session::create_registry({context(), config_, *store_, *host_, *clock_, workers_, authority_,
-                                          test_runtimes(), test_policy_text(), short_patience()});
+                                          test_runtimes(), test_policy_text(), waits});
     BOOST_REQUIRE(get(registry_->start()).has_value());
 }
 
@@ -99,7 +99,12 @@ std::string service::state(const std::string& id) {
 
 void service::later(std::chrono::seconds time) {
     clock_->advance(time);
-    pass(std::chrono::milliseconds(20));
+    // The reaper has the worker do things, one after the other.
+    for (int i = 0; i < 4; ++i) {
+        pass(std::chrono::milliseconds(5));
+        get(workers_.run([] { return true; }));
+    }
+    pass(std::chrono::milliseconds(1));
 }
 
 session::exec_answer service::exec(const std::string& id, const std::string& command) {

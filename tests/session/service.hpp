@@ -24,7 +24,7 @@ inline settings test_settings() {
         entry.image = alias;
         config.runtimes.push_back(entry);
     }
-    config.execute_timeout = 2;
+    config.execute_timeout = 60; // of no stalled machine
     config.max_sessions = std::nullopt;
     return config;
 }
@@ -51,16 +51,24 @@ inline session::runtime_source test_runtimes() {
 /// Stands for the JSON of the service: "max_sessions=3;idle_timeout=none".
 session::policy_text test_policy_text();
 
-inline session::patience short_patience() {
+/// Looks often, and gives up on nothing that a stalled machine only delays.
+inline session::patience long_patience() {
     session::patience waits;
-    waits.stop = std::chrono::milliseconds(100);
-    waits.adopt = std::chrono::milliseconds(300);
-    waits.stop_run = std::chrono::milliseconds(400);
-    waits.exec_grace = std::chrono::milliseconds(200);
-    waits.run_grace = std::chrono::milliseconds(200);
+    for (auto* limit : {&waits.stop, &waits.adopt, &waits.stop_run, &waits.exec_grace, &waits.run_grace}) {
+        *limit = std::chrono::seconds(30);
+    }
     waits.flush = std::chrono::milliseconds(5);
     waits.tick = std::chrono::milliseconds(2);
     waits.adopt_again = std::chrono::milliseconds(5);
+    return waits;
+}
+
+/// For tests in which something never answers.
+inline session::patience short_patience() {
+    auto waits = long_patience();
+    waits.stop = std::chrono::milliseconds(100);
+    waits.exec_grace = std::chrono::milliseconds(200);
+    waits.run_grace = std::chrono::milliseconds(200);
     return waits;
 }
 
@@ -86,7 +94,7 @@ inline session::open_request named(const std::string& id) {
 class service : public on_context {
 public:
     service(std::shared_ptr<fake_host> host, std::shared_ptr<store::session_store> store,
-            settings config = test_settings());
+            settings config = test_settings(), session::patience waits = long_patience());
     ~service();
     service(const service&) = delete;
     service& operator=(const service&) = delete;

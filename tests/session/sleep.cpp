@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_can_not_be_put_to_sleep_keeps_its_sandbox) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sandbox_that_does_not_stop_is_left_in_quarantine_and_its_session_sleeps) {
-    test::service service(host, store, config(1));
+    test::service service(host, store, config(1), test::short_patience());
     service.open("a");
     const auto place = host->place_of("a");
     place->frozen = true;
