@@ -10,7 +10,7 @@
 #include <fnmatch.h>
 #include <regex.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 namespace {
@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE(a_glob_of_many_stars_is_quick) {
     for (int i = 0; i < 1'000; ++i) {
         pattern += "*a";
     }
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = std::clock(); // its own time: the machine may do something else meanwhile
     BOOST_TEST(!glob(pattern + "b*", std::string(5'000, 'a')));
-    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(20)));
+    BOOST_TEST(((std::clock() - began) / CLOCKS_PER_SEC < 20));
 }
 
 BOOST_AUTO_TEST_CASE(basic_expressions_mean_what_grep_means) {
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(expressions_agree_with_the_c_library) {
 }
 
 BOOST_AUTO_TEST_CASE(no_expression_takes_for_ever) {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = std::clock(); // its own time: the machine may do something else meanwhile
     BOOST_TEST(!search("\\(a*\\)*\\(a*\\)*\\(a*\\)*b$", std::string(20'000, 'a')));
     BOOST_TEST(!search("\\(a\\|aa\\)\\+c", std::string(20'000, 'a')));
     const auto parts = compile_regex("\\(a*\\)\\(a*\\)\\(a*\\)\\1\\2\\3b");
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(no_expression_takes_for_ever) {
         text.push_back(random() % 2 == 0 ? 'a' : 'b');
     }
     BOOST_TEST(!search("a.\\{200\\}c", text)); // as many states as there are texts of 200 letters
-    BOOST_TEST((std::chrono::steady_clock::now() - began < std::chrono::seconds(60)));
+    BOOST_TEST(((std::clock() - began) / CLOCKS_PER_SEC < 60));
 }
 
 BOOST_AUTO_TEST_CASE(literals_are_found_in_patterns) {

@@ -92,7 +92,15 @@ struct caller {
         SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(list.data()),
                             static_cast<unsigned>(list.size()));
         SSL_set_fd(ssl, fd);
-        if (SSL_connect(ssl) == 1) {
+        // A stop and a continuation interrupt a read that has a limit.
+        const auto again = [ssl, until = std::chrono::steady_clock::now() + 60s](int got) {
+            return SSL_get_error(ssl, got) == SSL_ERROR_WANT_READ && std::chrono::steady_clock::now() < until;
+        };
+        int connected = SSL_connect(ssl);
+        while (connected <= 0 && again(connected)) {
+            connected = SSL_connect(ssl);
+        }
+        if (connected == 1) {
             const unsigned char* chosen = nullptr;
             unsigned size = 0;
             SSL_get0_alpn_selected(ssl, &chosen, &size);
@@ -102,6 +110,9 @@ struct caller {
             std::array<char, 70'000> piece{};
             for (;;) {
                 const int got = SSL_read(ssl, piece.data(), static_cast<int>(piece.size()));
+                if (got <= 0 && again(got)) {
+                    continue;
+                }
                 if (got <= 0) {
                     clean_end = SSL_get_error(ssl, got) == SSL_ERROR_ZERO_RETURN;
                     break;
