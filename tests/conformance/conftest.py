@@ -19,7 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from pending import PENDING  # noqa: E402
-from target import Target, daemon_with_images, rootfs, started_by  # noqa: E402
+from target import Target, daemon_with_images, directories, rootfs, started_by  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,13 +69,23 @@ def target(request):
 
 
 @pytest.fixture
-def start(target):
+def own_directories():
+    yield from directories.removed_at_the_end()
+
+
+@pytest.fixture(scope="module")
+def module_directories():
+    yield from directories.removed_at_the_end()
+
+
+@pytest.fixture
+def start(target, own_directories):
     """start(**settings): a service of the test's own."""
     yield from started_by(target.service)
 
 
 @pytest.fixture(scope="module")
-def services(target):
+def services(target, module_directories):
     yield from started_by(target.service)
 
 
@@ -92,18 +102,14 @@ def bare(services):
 
 
 @pytest.fixture(scope="module")
-def root():
-    path = Path(tempfile.mkdtemp(prefix="workspaces-"))
-    yield path
-    shutil.rmtree(path)
+def root(module_directories):
+    return module_directories("workspaces-")
 
 
 @pytest.fixture
-def own_root():
+def own_root(own_directories):
     """A workspace root of the test's own."""
-    path = Path(tempfile.mkdtemp(prefix="workspaces-"))
-    yield path
-    shutil.rmtree(path)
+    return own_directories("workspaces-")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "service"))
 
-from harness import client, host, rootfs  # noqa: E402,F401
+from harness import client, directories, host, rootfs  # noqa: E402,F401
 from harness.daemon import Daemon, Engine  # noqa: E402
 from harness.service import Service, leftovers, started_by  # noqa: E402
 from harness.wait import until  # noqa: E402

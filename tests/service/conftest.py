@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import bases, rootfs  # noqa: E402
+from harness import bases, directories, rootfs  # noqa: E402
 from harness.daemon import GVISOR, Daemon  # noqa: E402
 from harness.service import ROOT, Service, started_by  # noqa: E402
 
@@ -155,11 +155,14 @@ def late_base(request, trees, backend):
 
 
 @pytest.fixture(scope="module")
-def area():
+def module_directories():
+    yield from directories.removed_at_the_end()
+
+
+@pytest.fixture(scope="module")
+def area(module_directories):
     """A directory of the module's own."""
-    path = Path(tempfile.mkdtemp(prefix="area-"))
-    yield path
-    shutil.rmtree(path)
+    return module_directories("area-")
 
 
 def _service(request, images, backend, settings):
@@ -183,7 +186,7 @@ def unstarted(request, images, backend):
 
 
 @pytest.fixture(scope="module")
-def services(request, images, backend):
+def services(request, images, backend, module_directories):
     """services(**settings): a started service; all are stopped at the end of the module and must leave nothing."""
     yield from started_by(lambda **settings: _service(request, images, backend, settings))
 

@@ -23,10 +23,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs/clients.md"
 
 
 @pytest.fixture(scope="module")
-def workspaces():
-    path = Path(tempfile.mkdtemp(prefix="workspaces-"))
-    yield path
-    shutil.rmtree(path)
+def workspaces(module_directories):
+    return module_directories("workspaces-")
 
 
 @pytest.fixture(scope="module")
