@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -78,6 +79,24 @@ def test_two_started_at_once_take_a_port_each(tmp_path):
     finally:
         for home in homes:
             quickstart(home, "--stop")
+
+
+def test_a_port_that_is_held_without_listening_is_passed_over(tmp_path):
+    held = []
+    try:
+        for port in (8080, 8081, 8082):  # those that are in use already are passed over as well
+            held.append(socket.socket())
+            try:
+                held[-1].bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        done = quickstart(tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "url").read_text().strip() not in [f"http://127.0.0.1:{port}" for port in (8080, 8081, 8082)]
+    finally:
+        quickstart(tmp_path, "--stop")
+        for one in held:
+            one.close()
 
 
 def test_an_unknown_argument_and_an_unknown_backend_are_named(tmp_path):
